@@ -1,0 +1,22 @@
+/* The one clock of the core: monotonic nanoseconds. Every function that decides anything takes `now` as an argument,
+ * so tests and simulations bring their own. */
+#ifndef HW_CLOCK_H
+#define HW_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define HW_NS_PER_US UINT64_C(1000)
+#define HW_NS_PER_MS UINT64_C(1000000)
+#define HW_NS_PER_S  UINT64_C(1000000000)
+#define HW_NEVER     UINT64_MAX
+
+static inline uint64_t
+hw_now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * HW_NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* fork: the lock is taken across it, so that the child finds the scheduler's data whole. In the child one thread lives. */
+#include "runtime.h"
+
+void
+hw_runtime_before_fork(struct hw_runtime *rt)
+{
+    pthread_mutex_lock(&rt->lock);
+}
+
+void
+hw_runtime_after_fork_parent(struct hw_runtime *rt)
+{
+    pthread_mutex_unlock(&rt->lock);
+}
+
+void
+hw_runtime_after_fork_child(struct hw_runtime *rt)
+{
+    pthread_mutex_init(&rt->lock, NULL);
+    hw_cond_init(&rt->ticker_cond);
+    rt->ticker_runs = rt->ticker_must_end = rt->poll_due = false;
+    rt->tick_ns = rt->ticker_wake_ns = HW_NEVER;
+
+    struct hw_thread *next;
+    for (struct hw_thread *thread = rt->scheduler.threads; thread; thread = next) {
+        next = thread->next;
+        thread->parked = false;
+        if (thread->state == HW_RUNNING && pthread_equal(thread->pthread, pthread_self())) continue;
+
+        struct hw_orders ignored;
+        hw_scheduler_remove(&rt->scheduler, thread, thread->since_ns, &ignored);
+        thread->next = rt->spare;
+        rt->spare = thread;
+    }
+    for (struct hw_thread *thread = rt->spare; thread; thread = thread->next) hw_cond_init(&thread->parked_cond);
+    atomic_store_explicit(&rt->ready, rt->scheduler.counts[HW_IS_READY], memory_order_relaxed);
+}

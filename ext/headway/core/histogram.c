@@ -1,0 +1,108 @@
+#include "histogram.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int
+highest_bit(uint64_t value)
+{
+    return 63 - __builtin_clzll(value | 1);
+}
+
+/* Bucket 0 spans 2^step_bits steps of 2^unit_bits ns; every later bucket contributes only its upper half, the lower one being
+ * what the buckets before it cover already. */
+static uint32_t
+index_of(const struct hw_histogram *h, uint64_t value_ns)
+{
+    int bucket = highest_bit(value_ns | ((UINT64_C(1) << (h->unit_bits + h->step_bits)) - 1)) - h->unit_bits - h->step_bits + 1;
+    uint64_t step = value_ns >> (bucket + h->unit_bits);
+    return (uint32_t)(((uint64_t)bucket << (h->step_bits - 1)) + step);
+}
+
+static uint64_t
+highest_equivalent(const struct hw_histogram *h, uint32_t index)
+{
+    uint32_t half = UINT32_C(1) << (h->step_bits - 1);
+    uint32_t bucket = index < 2 * half ? 0 : index / half - 1;
+    uint64_t step = index - (uint64_t)bucket * half;
+    return ((step + 1) << (bucket + h->unit_bits)) - 1;
+}
+
+bool
+hw_histogram_init(struct hw_histogram *h, int digits)
+{
+    memset(h, 0, sizeof(*h));
+    uint64_t steps = 2;
+    for (int i = 0; i < digits; i++) steps *= 10;
+    h->step_bits = (uint8_t)(highest_bit(steps - 1) + 1);
+    h->unit_bits = (uint8_t)highest_bit(HW_HISTOGRAM_LOWEST_NS);
+    h->length = index_of(h, HW_HISTOGRAM_HIGHEST_NS) + 1;
+    h->low = UINT32_MAX;
+    h->counters = calloc(h->length, sizeof(*h->counters));
+    return h->counters != NULL;
+}
+
+void
+hw_histogram_free(struct hw_histogram *h)
+{
+    free(h->counters);
+    memset(h, 0, sizeof(*h));
+}
+
+void
+hw_histogram_reset(struct hw_histogram *h)
+{
+    if (h->count == 0) return;
+    memset(h->counters + h->low, 0, (size_t)(h->high - h->low + 1) * sizeof(*h->counters));
+    h->count = h->max_ns = 0;
+    h->low = UINT32_MAX;
+    h->high = 0;
+}
+
+void
+hw_histogram_record(struct hw_histogram *h, uint64_t value_ns)
+{
+    if (!h->counters) return;
+    if (value_ns > HW_HISTOGRAM_HIGHEST_NS) value_ns = HW_HISTOGRAM_HIGHEST_NS;
+
+    uint32_t index = index_of(h, value_ns);
+    if (h->counters[index] < UINT32_MAX) h->counters[index]++;
+    if (index < h->low) h->low = index;
+    if (index > h->high) h->high = index;
+    if (value_ns > h->max_ns) h->max_ns = value_ns;
+    h->count++;
+}
+
+void
+hw_histogram_merge(struct hw_histogram *into, const struct hw_histogram *from)
+{
+    if (from->count == 0 || !into->counters || into->length != from->length) return;
+    for (uint32_t i = from->low; i <= from->high; i++) {
+        uint64_t sum = (uint64_t)into->counters[i] + from->counters[i];
+        into->counters[i] = sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
+    }
+    if (from->low < into->low) into->low = from->low;
+    if (from->high > into->high) into->high = from->high;
+    if (from->max_ns > into->max_ns) into->max_ns = from->max_ns;
+    into->count += from->count;
+}
+
+uint64_t
+hw_histogram_percentile(const struct hw_histogram *h, double percentile)
+{
+    if (h->count == 0) return 0;
+    if (percentile > 100.0) percentile = 100.0;
+
+    uint64_t rank = (uint64_t)(percentile / 100.0 * (double)h->count + 0.5);
+    if (rank < 1) rank = 1;
+
+    uint64_t seen = 0;
+    for (uint32_t i = h->low; i <= h->high; i++) {
+        seen += h->counters[i];
+        if (seen >= rank) {
+            uint64_t value_ns = highest_equivalent(h, i);
+            return value_ns < h->max_ns ? value_ns : h->max_ns;
+        }
+    }
+    return h->max_ns;
+}

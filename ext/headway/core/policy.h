@@ -1,0 +1,70 @@
+/* The policy: who is batch, who must give way and when. Pure functions over plain structs with the clock passed in; they know
+ * neither locks nor Ruby, and whoever simulates a schedule calls these very functions. */
+#ifndef HW_POLICY_H
+#define HW_POLICY_H
+
+#include "clock.h"
+#include "thread.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* name, label */
+#define HW_POLICIES(EACH)                                                                                                      \
+    EACH(FAIR, "fair")       /* wake-up preemption, and a gate for batch threads */                                           \
+    EACH(QUANTUM, "quantum") /* time slices only, as Ruby does, but of any length */                                          \
+    EACH(OBSERVE, "observe") /* hooks only */
+
+enum hw_policy_kind {
+#define EACH(name, label) HW_##name,
+    HW_POLICIES(EACH)
+#undef EACH
+    HW_POLICY_COUNT
+};
+
+struct hw_policy {
+    enum hw_policy_kind kind;
+    uint64_t quantum_ns;     /* batch against batch; Ruby's own is 100 ms */
+    uint64_t burst_ns;       /* run time since the last voluntary block from which a thread is batch */
+    uint64_t fresh_ns;       /* run time a new thread gets before it is batch: it has proven nothing yet */
+    uint64_t starvation_ns;  /* an admitted thread that was ready for so long runs next, whatever its class */
+    uint64_t protection_ns;  /* and for so long at least */
+    uint64_t granularity_ns; /* upper bound of the run time kept before a forced switch, once the budget is spent */
+    unsigned switches_per_s; /* the budget: forced switches a second that cost no granularity */
+};
+
+/* A slept nanosecond takes this many off the burst, and a burst is remembered up to this many times the limit: so a CPU-bound
+ * thread that naps for a microsecond stays batch, and a worker of a pool is interactive again 5 ms after a heavy request. */
+#define HW_SLEEP_CREDIT 2
+#define HW_BURST_MEMORY 2
+
+extern const struct hw_policy hw_policy_default;
+
+/* Everything about the others that bears on the holder. */
+struct hw_rivals {
+    unsigned ready;             /* threads that want the GVL, at the gate or not */
+    unsigned interactive_ready; /* of these: interactive, fresh or not */
+    unsigned proven_ready;      /* of these: interactive and not fresh */
+    bool gate_waiting;          /* batch threads wait to be admitted */
+    bool other_admitted;        /* the admission is another thread's */
+    uint64_t admitted_ns;       /* when the admitted thread was admitted */
+    uint64_t contended_ns;      /* when somebody first wanted the GVL after nobody did */
+    uint64_t granularity_ns;    /* in force now */
+};
+
+uint64_t hw_policy_quantum_ns(const struct hw_policy *policy, const struct hw_thread *thread);
+uint64_t hw_policy_burst_limit_ns(const struct hw_policy *policy, const struct hw_thread *thread);
+uint64_t hw_policy_burst_ns(const struct hw_thread *thread, uint64_t now);
+bool hw_policy_is_batch(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now);
+
+/* The burst of a thread that blocks, and of one that was blocked for `slept_ns`. */
+uint64_t hw_policy_burst_at_block_ns(const struct hw_policy *policy, const struct hw_thread *thread);
+uint64_t hw_policy_burst_after_sleep_ns(uint64_t burst_ns, uint64_t slept_ns);
+
+/* When the holder must give way, or be judged again because it turns batch: HW_NEVER, or a time that may have passed. */
+uint64_t hw_policy_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder, const struct hw_rivals *rivals);
+
+/* The granularity once `level` forced switches are over the budget. */
+uint64_t hw_policy_granularity_ns(const struct hw_policy *policy, uint64_t level);
+
+#endif

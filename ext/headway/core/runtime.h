@@ -1,0 +1,112 @@
+/* The runtime: carries out what the scheduler orders, on real threads. It owns the one lock, the ticker, the parked threads and
+ * the signal; it knows nothing of Ruby but a function that makes the calling context run the job.
+ *
+ * Locks, in order:  the VM's scheduler lock, a Ruby thread's interrupt lock  →  runtime.lock.  runtime.lock is a leaf: while it
+ * is held nothing blocks, nothing is allocated and no Ruby function is called.
+ *
+ * Who calls what
+ *   hw_runtime_event        VM event hooks; with or without the GVL, mostly under the VM's scheduler lock
+ *   hw_runtime_park         the job, inside rb_nogvl, on the thread that gives way; no GVL
+ *   hw_runtime_unpark       the VM's unblock function; any thread, under the parked thread's interrupt lock
+ *   hw_signal_handler       on the holder; takes no lock
+ *   the ticker              its own native thread, all signals blocked; Ruby doesn't know it
+ *   everything else         Ruby methods, with the GVL
+ *
+ * Invariants
+ *   1. pthread_kill is called under runtime.lock with a thread whose SUSPENDED or EXITED has not been seen: it lives.
+ *   2. Every park is a timed wait; one that finds its gate open without having been woken is counted in park_timeouts.
+ *   3. After hw_runtime_stop no thread is parked for long, the ticker is gone and the signal's disposition is restored.
+ *   4. Records are never freed, only reused: a late signal to a condition variable is harmless.
+ *   5. In a forked child only the forking thread has a record, the lock is free, and no ticker runs until a second thread starts. */
+#ifndef HW_RUNTIME_H
+#define HW_RUNTIME_H
+
+#include "scheduler.h"
+
+enum hw_event { HW_EVENT_READY, HW_EVENT_RESUMED, HW_EVENT_SUSPENDED, HW_EVENT_EXITED };
+
+/* name, label */
+#define HW_PREEMPTS(EACH)                                                                                                      \
+    EACH(SIGNAL, "signal") /* SIGURG to the holder, whose handler triggers the job: exact, microseconds */                    \
+    EACH(POLL, "poll")     /* the ticker triggers it: no signals, but now and then a tick late */
+
+enum hw_preempt {
+#define EACH(name, label) HW_##name,
+    HW_PREEMPTS(EACH)
+#undef EACH
+    HW_PREEMPT_COUNT
+};
+
+struct hw_runtime {
+    pthread_mutex_t lock;
+    struct hw_scheduler scheduler;
+    atomic_bool active;
+    atomic_uint ready; /* copy of counts[HW_IS_READY], for Headway.pass without the lock */
+    enum hw_preempt preempt;
+    void (*trigger)(void);
+
+    struct hw_thread *spare; /* records for reuse, linked by next */
+    struct hw_ended *ended;
+
+    pthread_t ticker;
+    pthread_cond_t ticker_cond;
+    bool ticker_runs, ticker_must_end, poll_due;
+    uint64_t tick_ns;       /* when the scheduler wants the next tick */
+    uint64_t ticker_wake_ns;  /* when the ticker wakes by itself */
+    uint64_t contended_ns;  /* when an event last left somebody waiting */
+
+    uint64_t spin_ns;       /* how long a parking thread spins first; 0 on one core */
+    uint64_t started_ns;
+    uint64_t parks, park_timeouts;
+    bool signal_lost;       /* somebody replaced our handler: preemption polls since */
+#ifdef HW_TEST
+    unsigned drop_wakes;    /* swallow so many wake-ups */
+#endif
+};
+
+bool hw_runtime_init(struct hw_runtime *runtime, void (*trigger)(void));
+bool hw_runtime_start(struct hw_runtime *runtime, const struct hw_policy *policy, enum hw_preempt preempt);
+void hw_runtime_stop(struct hw_runtime *runtime);
+void hw_runtime_configure(struct hw_runtime *runtime, const struct hw_policy *policy, enum hw_preempt preempt);
+
+/* A record for a new thread, or NULL when memory is short. Allocates: not from a hook under the VM's scheduler lock. */
+struct hw_thread *hw_runtime_add(struct hw_runtime *runtime, enum hw_state state, bool fresh);
+/* Before a start: a record kept from an earlier one begins anew; sweep discards those not marked seen, and unmarks the rest. */
+void hw_runtime_revive(struct hw_runtime *runtime, struct hw_thread *thread, enum hw_state state);
+void hw_runtime_sweep(struct hw_runtime *runtime);
+void hw_runtime_discard(struct hw_runtime *runtime, struct hw_thread *thread);
+
+/* Where the account of a thread with this name goes when it ends; names beyond a bound share one. Called with the GVL. */
+struct hw_ended *hw_runtime_ended(struct hw_runtime *runtime, const char *name, size_t length);
+
+/* All times, counts and histograms start at zero again. */
+void hw_runtime_reset(struct hw_runtime *runtime);
+
+void hw_runtime_event(struct hw_runtime *runtime, struct hw_thread *thread, enum hw_event event);
+
+/* Waits until the gate opens for the thread, it is unparked, or `until_ns`. */
+void hw_runtime_park(struct hw_runtime *runtime, struct hw_thread *thread, uint64_t until_ns);
+void hw_runtime_unpark(struct hw_runtime *runtime, struct hw_thread *thread);
+
+/* ticker.c */
+void hw_ticker_ensure(struct hw_runtime *runtime); /* starts it once there are two threads; lock not held */
+void hw_ticker_end(struct hw_runtime *runtime);
+void hw_ticker_at(struct hw_runtime *runtime, uint64_t at_ns); /* lock held */
+void hw_ticker_poll(struct hw_runtime *runtime);               /* lock held */
+
+/* signal.c */
+bool hw_signal_install(void (*trigger)(void));
+void hw_signal_restore(void);
+bool hw_signal_installed(void); /* false when somebody has replaced the handler */
+int hw_signal_number(void);
+
+/* fork.c: handlers for pthread_atfork */
+void hw_runtime_before_fork(struct hw_runtime *runtime);
+void hw_runtime_after_fork_parent(struct hw_runtime *runtime);
+void hw_runtime_after_fork_child(struct hw_runtime *runtime);
+
+/* A record whose condition variable is new, as after a fork. */
+void hw_cond_init(pthread_cond_t *cond);
+void hw_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns);
+
+#endif

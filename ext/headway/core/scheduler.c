@@ -1,0 +1,420 @@
+#include "scheduler.h"
+
+#include <string.h>
+
+#define ORDERS_NONE ((struct hw_orders){ .tick_ns = HW_NEVER })
+
+static uint64_t
+elapsed(uint64_t from, uint64_t to)
+{
+    return to > from ? to - from : 0;
+}
+
+/* -- counts ------------------------------------------------------------------------------------------------------------- */
+
+static uint8_t
+counts_as(const struct hw_thread *thread)
+{
+    uint8_t bits = 0;
+    bool ready = thread->state == HW_READY;
+    if (ready) bits |= 1 << HW_IS_READY;
+    if (!thread->batch) {
+        if (ready) bits |= 1 << HW_IS_INTERACTIVE_READY;
+        if (ready && !thread->fresh) bits |= 1 << HW_IS_PROVEN_READY;
+        if (ready || thread->state == HW_RUNNING) bits |= 1 << HW_IS_INTERACTIVE_ACTIVE;
+    }
+    return bits;
+}
+
+static void
+recount(struct hw_scheduler *s, struct hw_thread *thread, uint8_t bits, uint64_t now)
+{
+    uint8_t changed = bits ^ thread->counts_as;
+    if (changed == 0) return;
+    if ((changed & bits & (1 << HW_IS_READY)) && s->counts[HW_IS_READY] == 0) s->contended_ns = now;
+    for (int count = 0; count < HW_COUNTS; count++) {
+        if (changed & (1 << count)) s->counts[count] += (bits & (1 << count)) ? 1u : -1u;
+    }
+    thread->counts_as = bits;
+}
+
+/* -- admission ---------------------------------------------------------------------------------------------------------- */
+
+static void
+admit(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
+{
+    if (thread) hw_gate_remove(&s->gate, thread);
+    s->admitted = thread;
+    s->admitted_ns = now;
+}
+
+/* Re-establishes invariants 3 and 4 for one thread, after its state or its class changed. */
+static void
+place(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
+{
+    bool contends = thread->batch && thread->state != HW_SUSPENDED && s->policy.kind == HW_FAIR;
+    if (!contends) {
+        hw_gate_remove(&s->gate, thread);
+        if (s->admitted == thread) admit(s, hw_gate_pop(&s->gate), now);
+    }
+    else if (s->admitted == NULL) {
+        admit(s, thread, now);
+    }
+    else if (s->admitted != thread && thread->state == HW_READY) {
+        hw_gate_push(&s->gate, thread);
+    }
+    else {
+        hw_gate_remove(&s->gate, thread);
+    }
+}
+
+static bool
+admission_expired(const struct hw_scheduler *s, uint64_t now)
+{
+    return now >= s->admitted_ns + hw_policy_quantum_ns(&s->policy, s->admitted);
+}
+
+/* -- states ------------------------------------------------------------------------------------------------------------- */
+
+/* Judges the class anew and puts counts and admission right. */
+static void
+settle(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
+{
+    thread->batch = hw_policy_is_batch(&s->policy, thread, now);
+    recount(s, thread, counts_as(thread), now);
+    place(s, thread, now);
+}
+
+static void
+enter(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state state, uint64_t now)
+{
+    uint64_t spent_ns = elapsed(thread->since_ns, now);
+    thread->account.time_ns[thread->state] += spent_ns;
+    s->account.time_ns[thread->state] += spent_ns;
+    thread->state = state;
+    thread->since_ns = thread->since_ns > now ? thread->since_ns : now;
+}
+
+/* The running thread turns batch with the passing of time alone: every event looks at it first. */
+static void
+judge_holder(struct hw_scheduler *s, uint64_t now)
+{
+    struct hw_thread *holder = s->holder;
+    if (holder && !holder->batch && hw_policy_is_batch(&s->policy, holder, now)) settle(s, holder, now);
+}
+
+static void
+end_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
+{
+    uint64_t hold_ns = elapsed(thread->resumed_ns, now);
+    hw_histogram_record(&thread->account.hold, hold_ns);
+    hw_histogram_record(&s->account.hold, hold_ns);
+    thread->burst_ns += hold_ns;
+    thread->asked = false;
+    if (s->holder == thread) s->holder = NULL;
+}
+
+/* -- the budget of forced switches -------------------------------------------------------------------------------------- */
+
+static uint64_t
+switch_level(const struct hw_scheduler *s, uint64_t now)
+{
+    uint64_t drained = elapsed(s->switch_drained_ns, now) / HW_NS_PER_US * s->policy.switches_per_s / 1000;
+    return s->switch_level > drained ? s->switch_level - drained : 0;
+}
+
+static void
+count_forced_switch(struct hw_scheduler *s, uint64_t now)
+{
+    s->switch_level = switch_level(s, now) + 1000;
+    s->switch_drained_ns = now;
+}
+
+/* -- orders ------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t
+yield_at(const struct hw_scheduler *s, const struct hw_thread *holder, uint64_t now)
+{
+    struct hw_rivals rivals = {
+        .ready = s->counts[HW_IS_READY],
+        .interactive_ready = s->counts[HW_IS_INTERACTIVE_READY],
+        .proven_ready = s->counts[HW_IS_PROVEN_READY],
+        .gate_waiting = s->gate.length > 0,
+        .other_admitted = s->admitted != NULL && s->admitted != holder,
+        .admitted_ns = s->admitted_ns,
+        .contended_ns = s->contended_ns,
+        .granularity_ns = hw_policy_granularity_ns(&s->policy, switch_level(s, now) / 1000),
+    };
+    return hw_policy_yield_at_ns(&s->policy, holder, &rivals);
+}
+
+static void
+order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
+{
+    struct hw_thread *holder = s->holder;
+    if (holder == NULL || holder->yielding) {
+        /* Nobody runs as far as events tell, yet somebody waits: look again in case an event was missed. */
+        if (s->counts[HW_IS_READY] > 0 && s->policy.kind != HW_OBSERVE) orders->tick_ns = now + HW_RETRY_NS;
+        return;
+    }
+    uint64_t at_ns = yield_at(s, holder, now);
+    if (at_ns > now) {
+        orders->tick_ns = at_ns;
+        return;
+    }
+    if (!holder->asked || now >= holder->asked_ns + HW_RETRY_NS) {
+        orders->preempt = holder;
+        orders->retry = holder->asked;
+        if (holder->asked) s->retries++;
+        else s->preemptions++;
+        holder->asked = true;
+        holder->asked_ns = now;
+    }
+    orders->tick_ns = holder->asked_ns + HW_RETRY_NS;
+}
+
+static void
+order_wake(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
+{
+    struct hw_thread *admitted = s->admitted;
+    if (admitted && admitted->parked && !atomic_load_explicit(&admitted->open, memory_order_relaxed) &&
+        hw_scheduler_gate_open(s, admitted, now)) {
+        atomic_store_explicit(&admitted->open, true, memory_order_release);
+        orders->wake = admitted;
+    }
+}
+
+/* The VM's own time slice ends a hold with SUSPENDED and READY in one breath, after one tick of its timer at least. Nothing was
+ * voluntary then. (A short native call while others wait can look the same; then a statistic is off by one.) */
+#define HW_VM_TICK_NS (8 * HW_NS_PER_MS)
+
+static void
+recognise_vm_slice(struct hw_scheduler *s, struct hw_thread *thread)
+{
+    thread->account.voluntary--;
+    thread->account.preempted++;
+    s->account.voluntary--;
+    s->account.preempted++;
+}
+
+static uint64_t
+fresh_burst_ns(const struct hw_scheduler *s)
+{
+    return elapsed(s->policy.fresh_ns, s->policy.burst_ns);
+}
+
+/* -- events ------------------------------------------------------------------------------------------------------------- */
+
+void
+hw_scheduler_add(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state state, uint64_t now)
+{
+    if (thread->link) return;
+    thread->next = s->threads;
+    thread->link = &s->threads;
+    if (s->threads) s->threads->link = &thread->next;
+    s->threads = thread;
+    s->living++;
+
+    thread->state = state;
+    thread->since_ns = thread->resumed_ns = now;
+    if (thread->fresh) thread->burst_ns = fresh_burst_ns(s);
+    if (state == HW_RUNNING) {
+        s->holder = thread;
+        thread->resumes = ++s->resumes;
+    }
+    settle(s, thread, now);
+}
+
+/* After a time without events: what was known of the thread is void, but for the class set by hand and its own quantum. */
+void
+hw_scheduler_revive(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state state, uint64_t now)
+{
+    thread->state = state;
+    thread->since_ns = thread->resumed_ns = now;
+    thread->burst_ns = thread->protected_ns = 0;
+    thread->asked = false;
+    if (state == HW_RUNNING) {
+        s->holder = thread;
+        thread->resumes = ++s->resumes;
+    }
+    else if (s->holder == thread) {
+        s->holder = NULL;
+    }
+    settle(s, thread, now);
+}
+
+void
+hw_scheduler_remove(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now, struct hw_orders *orders)
+{
+    *orders = ORDERS_NONE;
+    if (thread->link == NULL) return;
+    if (thread->state == HW_RUNNING) end_hold(s, thread, now);
+    enter(s, thread, HW_SUSPENDED, now);
+    settle(s, thread, now);
+    *thread->link = thread->next;
+    if (thread->next) thread->next->link = thread->link;
+    thread->link = NULL;
+    s->living--;
+    order_wake(s, now, orders);
+    order_preemption(s, now, orders);
+}
+
+void
+hw_scheduler_ready(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now, struct hw_orders *orders)
+{
+    *orders = ORDERS_NONE;
+    judge_holder(s, now);
+    if (thread->state == HW_RUNNING) end_hold(s, thread, now);
+    if (s->just_suspended == thread && elapsed(thread->resumed_ns, thread->since_ns) >= HW_VM_TICK_NS) recognise_vm_slice(s, thread);
+    s->just_suspended = NULL;
+    if (thread->state == HW_SUSPENDED) {
+        thread->burst_ns = hw_policy_burst_after_sleep_ns(thread->burst_ns, elapsed(thread->since_ns, now));
+    }
+    if (thread->state != HW_READY) enter(s, thread, HW_READY, now);
+    settle(s, thread, now);
+    order_wake(s, now, orders);
+    order_preemption(s, now, orders);
+}
+
+void
+hw_scheduler_resumed(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now, struct hw_orders *orders)
+{
+    *orders = ORDERS_NONE;
+    if (thread->state == HW_RUNNING && s->holder == thread) return;
+    s->just_suspended = NULL;
+
+    struct hw_thread *missed = s->holder;
+    if (missed && missed != thread) {
+        end_hold(s, missed, now);
+        enter(s, missed, HW_SUSPENDED, now);
+        settle(s, missed, now);
+    }
+    if (thread->state == HW_READY) {
+        uint64_t waited_ns = elapsed(thread->since_ns, now);
+        hw_histogram_record(&thread->account.wait, waited_ns);
+        hw_histogram_record(&s->account.wait, waited_ns);
+        if (now >= hw_scheduler_starves_at_ns(s, thread)) thread->protected_ns = now + s->policy.protection_ns;
+    }
+    enter(s, thread, HW_RUNNING, now);
+    thread->resumed_ns = now;
+    thread->resumes = ++s->resumes;
+    thread->asked = false;
+    s->holder = thread;
+
+    /* An owner whose time is up and who isn't running hands the admission to whoever the VM chose. */
+    if (thread->batch && s->policy.kind == HW_FAIR && s->admitted && s->admitted != thread &&
+        s->admitted->state == HW_READY && !s->admitted->parked && admission_expired(s, now)) {
+        struct hw_thread *before = s->admitted;
+        admit(s, thread, now);
+        hw_gate_push(&s->gate, before);
+    }
+    settle(s, thread, now);
+    order_wake(s, now, orders);
+    order_preemption(s, now, orders);
+    orders->self = orders->preempt == thread;
+}
+
+void
+hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now, struct hw_orders *orders)
+{
+    *orders = ORDERS_NONE;
+    judge_holder(s, now);
+    if (thread->state == HW_RUNNING) end_hold(s, thread, now);
+
+    if (thread->yielding) {
+        thread->account.preempted++;
+        s->account.preempted++;
+        count_forced_switch(s, now);
+        enter(s, thread, HW_READY, now);
+        if (s->admitted == thread && s->gate.length > 0 && admission_expired(s, now)) {
+            admit(s, hw_gate_pop(&s->gate), now);
+        }
+    }
+    else if (thread->state != HW_SUSPENDED) {
+        thread->account.voluntary++;
+        s->account.voluntary++;
+        thread->burst_ns = hw_policy_burst_at_block_ns(&s->policy, thread);
+        if (thread->fresh) {
+            /* It blocked: the credit it lacked for being new is given to it. */
+            thread->fresh = false;
+            thread->burst_ns = elapsed(fresh_burst_ns(s), thread->burst_ns);
+        }
+        enter(s, thread, HW_SUSPENDED, now);
+        if (s->counts[HW_IS_READY] > 0) s->just_suspended = thread;
+    }
+    settle(s, thread, now);
+    order_wake(s, now, orders);
+    order_preemption(s, now, orders);
+}
+
+void
+hw_scheduler_tick(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
+{
+    *orders = ORDERS_NONE;
+    judge_holder(s, now);
+    order_wake(s, now, orders);
+    order_preemption(s, now, orders);
+}
+
+/* -- the gate ----------------------------------------------------------------------------------------------------------- */
+
+bool
+hw_scheduler_gate_open(const struct hw_scheduler *s, const struct hw_thread *thread, uint64_t now)
+{
+    if (s->policy.kind != HW_FAIR || !thread->batch) return true;
+    if (s->admitted != thread) return false;
+    return s->counts[HW_IS_INTERACTIVE_ACTIVE] == 0 || now >= hw_scheduler_starves_at_ns(s, thread);
+}
+
+uint64_t
+hw_scheduler_starves_at_ns(const struct hw_scheduler *s, const struct hw_thread *thread)
+{
+    if (s->admitted != thread || thread->state != HW_READY) return HW_NEVER;
+    uint64_t from_ns = s->admitted_ns > thread->since_ns ? s->admitted_ns : thread->since_ns;
+    return from_ns + s->policy.starvation_ns;
+}
+
+bool
+hw_scheduler_must_yield(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
+{
+    /* The caller runs, whatever events said. */
+    s->holder = thread;
+    if (thread->state != HW_RUNNING) {
+        enter(s, thread, HW_RUNNING, now);
+        thread->resumed_ns = now;
+    }
+    thread->asked = false;
+    settle(s, thread, now);
+    return yield_at(s, thread, now) <= now;
+}
+
+/* -- settings ----------------------------------------------------------------------------------------------------------- */
+
+void
+hw_scheduler_set_class(struct hw_scheduler *s, struct hw_thread *thread, enum hw_class set_class, uint64_t now)
+{
+    thread->set_class = set_class;
+    settle(s, thread, now);
+}
+
+void
+hw_scheduler_set_policy(struct hw_scheduler *s, const struct hw_policy *policy, uint64_t now)
+{
+    s->policy = *policy;
+    for (struct hw_thread *thread = s->threads; thread; thread = thread->next) settle(s, thread, now);
+}
+
+bool
+hw_scheduler_init(struct hw_scheduler *s, const struct hw_policy *policy)
+{
+    memset(s, 0, sizeof(*s));
+    s->policy = *policy;
+    return hw_account_init(&s->account, 3);
+}
+
+void
+hw_scheduler_free(struct hw_scheduler *s)
+{
+    hw_account_free(&s->account);
+    memset(s, 0, sizeof(*s));
+}

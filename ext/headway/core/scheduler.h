@@ -1,0 +1,80 @@
+/* The scheduler: the state of every thread of the main Ractor, driven by the VM's thread events, and what has to be done after
+ * each. No lock, no system call, no Ruby: the runtime (runtime.c) holds its lock around every call and carries out the orders.
+ *
+ * Invariants
+ *   1. A thread's state is set, never counted: any event may be missing or come twice, and the next one puts things right.
+ *   2. counts[] is the sum over all threads of counts_as, at every return.
+ *   3. A thread is at the gate if and only if it is batch, ready and not admitted (policy fair only).
+ *   4. `admitted` is NULL or a thread that is ready or running: the admission is passed on when its owner blocks or ends.
+ *   5. running + ready + suspended of a thread add up to the time since it was added.
+ *   6. Each state is left at the time the next one is entered; a clock that steps back counts as no time. */
+#ifndef HW_SCHEDULER_H
+#define HW_SCHEDULER_H
+
+#include "gate.h"
+#include "policy.h"
+
+/* What threads are counted as; bits of hw_thread.counts_as. */
+enum hw_count { HW_IS_READY, HW_IS_INTERACTIVE_READY, HW_IS_PROVEN_READY, HW_IS_INTERACTIVE_ACTIVE, HW_COUNTS };
+
+struct hw_scheduler {
+    struct hw_policy policy;
+    struct hw_thread *threads;  /* all living ones */
+    unsigned living;
+    struct hw_thread *holder;   /* NULL: nobody, or unknown after a missed event */
+    struct hw_thread *admitted;
+    uint64_t admitted_ns;
+    struct hw_gate gate;
+    unsigned counts[HW_COUNTS];
+    uint64_t contended_ns;
+    uint64_t resumes;           /* numbers each hold */
+    struct hw_thread *just_suspended; /* by the event before this one, while others were ready */
+    uint64_t switch_level, switch_drained_ns; /* leaky bucket of forced switches, in thousandths */
+
+    struct hw_account account;  /* of the process */
+    uint64_t preemptions;       /* asked for */
+    uint64_t retries;           /* asked for again because nothing came of it */
+};
+
+/* What the runtime has to do after an event. */
+struct hw_orders {
+    struct hw_thread *preempt; /* make it run the job: it must give way */
+    bool retry;                /* ... for the second time or more */
+    bool self;                 /* ... and it is the thread this event runs on */
+    struct hw_thread *wake;    /* parked, and the gate is open for it */
+    uint64_t tick_ns;          /* call hw_scheduler_tick at this time; HW_NEVER */
+};
+
+bool hw_scheduler_init(struct hw_scheduler *scheduler, const struct hw_policy *policy);
+void hw_scheduler_free(struct hw_scheduler *scheduler);
+void hw_scheduler_set_policy(struct hw_scheduler *scheduler, const struct hw_policy *policy, uint64_t now);
+
+/* `thread` is zeroed but for its runtime fields and histograms. Adding a thread that is there already does nothing. */
+void hw_scheduler_add(struct hw_scheduler *scheduler, struct hw_thread *thread, enum hw_state state, uint64_t now);
+void hw_scheduler_revive(struct hw_scheduler *scheduler, struct hw_thread *thread, enum hw_state state, uint64_t now);
+void hw_scheduler_remove(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now, struct hw_orders *orders);
+
+void hw_scheduler_ready(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now, struct hw_orders *orders);
+void hw_scheduler_resumed(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now, struct hw_orders *orders);
+void hw_scheduler_suspended(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now, struct hw_orders *orders);
+void hw_scheduler_tick(struct hw_scheduler *scheduler, uint64_t now, struct hw_orders *orders);
+
+/* How long a preemption may take before it is asked for again. */
+#define HW_RETRY_NS (2 * HW_NS_PER_MS)
+
+/* Called by the running thread itself. */
+void hw_scheduler_set_class(struct hw_scheduler *scheduler, struct hw_thread *thread, enum hw_class set_class, uint64_t now);
+bool hw_scheduler_must_yield(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now);
+
+/* Whether a thread that gives way may leave the gate, and when it may at the latest (HW_NEVER: when its turn comes). */
+bool hw_scheduler_gate_open(const struct hw_scheduler *scheduler, const struct hw_thread *thread, uint64_t now);
+uint64_t hw_scheduler_starves_at_ns(const struct hw_scheduler *scheduler, const struct hw_thread *thread);
+
+bool hw_account_init(struct hw_account *account, int digits);
+void hw_account_reset(struct hw_account *account);
+void hw_account_free(struct hw_account *account);
+void hw_account_merge(struct hw_account *into, const struct hw_account *from);
+/* The account with the time in the current state added up to now; histograms are borrowed. */
+struct hw_account hw_account_at(const struct hw_thread *thread, uint64_t now);
+
+#endif

@@ -1,0 +1,85 @@
+/* What the core keeps of one Ruby thread. Plain data: scheduler.c changes it, under the runtime's lock. */
+#ifndef HW_THREAD_H
+#define HW_THREAD_H
+
+#include "histogram.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* name, label */
+#define HW_STATES(EACH)                                                                                                       \
+    EACH(SUSPENDED, "suspended") /* blocked of its own accord, or in native code without the GVL */                           \
+    EACH(READY, "ready")         /* wants the GVL: in the VM's ready queue or at the gate */                                  \
+    EACH(RUNNING, "running")     /* holds the GVL */
+
+enum hw_state {
+#define EACH(name, label) HW_##name,
+    HW_STATES(EACH)
+#undef EACH
+    HW_STATE_COUNT
+};
+
+/* A class set by hand, for Headway.batch { } and Headway.interactive { }. */
+enum hw_class { HW_CLASS_MEASURED, HW_CLASS_BATCH, HW_CLASS_INTERACTIVE };
+
+/* Times and switches of a thread, of all threads that ended under one name, or of the process. */
+struct hw_account {
+    uint64_t time_ns[HW_STATE_COUNT];
+    uint64_t voluntary, preempted; /* ends of a hold */
+    struct hw_histogram wait;      /* ready to running */
+    struct hw_histogram hold;      /* running to suspended (or to ready, when preempted) */
+};
+
+/* The account of all threads that ended under one name. */
+struct hw_ended {
+    struct hw_ended *next;
+    char name[96];
+    uint64_t threads;
+    struct hw_account account;
+};
+
+struct hw_thread {
+    struct hw_thread *next, **link;           /* the scheduler's list of living threads */
+    struct hw_thread *gate_next, *gate_prev;  /* the gate's queue; NULL outside */
+    bool at_gate;                             /* in that queue */
+
+    enum hw_state state;
+    uint64_t since_ns;       /* when it entered the state */
+    uint64_t resumed_ns;     /* when it last got the GVL */
+    uint64_t burst_ns;       /* run time since it last blocked, less what it slept; not counting the current hold */
+    uint64_t protected_ns;   /* not preempted before this time: it starved */
+    uint64_t quantum_ns;     /* its own; 0 = the process's */
+    int8_t priority;         /* Thread#priority, -3 to 3, as last seen */
+    enum hw_class set_class;
+    bool batch;              /* its class as last judged */
+    bool fresh;              /* has never blocked of its own accord */
+    uint8_t counts_as;       /* which of the scheduler's counts it is in: bits of enum hw_count */
+
+    bool yielding;           /* gives way right now: its SUSPENDED means READY */
+    bool asked;              /* a preemption is under way */
+    uint64_t asked_ns;
+    uint64_t resumes;        /* the scheduler's resume number of its last hold */
+    uint64_t clean_resume;   /* hold in which a park may be long: see yield.c */
+
+    /* Runtime: parking and signalling. */
+    pthread_t pthread;       /* valid while the thread holds the GVL */
+    bool parked;             /* inside hw_runtime_park */
+    atomic_bool open;        /* the gate is open for it */
+    atomic_bool interrupted; /* the VM wants it back */
+
+    /* Binding. */
+    bool main;               /* the process's main thread: it alone runs trap handlers */
+    bool ractor_known;       /* it was seen running in the main Ractor */
+    bool seen;               /* by the walk over Thread.list */
+
+    struct hw_ended *ended;  /* where its account goes when it ends; NULL: nowhere */
+
+    /* All above is zeroed when a record is reused; what follows is not. */
+    pthread_cond_t parked_cond;
+    struct hw_account account;
+};
+
+#endif

@@ -1,0 +1,118 @@
+/* The ticker: one native thread that wakes when the policy said something would be due, and in mode poll triggers the job. It
+ * exists only while there are two threads or more, and sleeps without a timeout when nobody has waited for a while. */
+#include "runtime.h"
+
+#include <signal.h>
+#include <string.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+/* While threads compete the ticker wakes this often whether or not something is due, so that an event hook need not wake it for
+ * every deadline: waking it costs more than all else a hook does. */
+#define LINGER_NS (2 * HW_NS_PER_MS)
+#define LINGERS_FOR_NS (50 * HW_NS_PER_MS)
+
+static void
+tick(struct hw_runtime *rt, uint64_t now)
+{
+    struct hw_orders orders;
+    hw_scheduler_tick(&rt->scheduler, now, &orders);
+    rt->tick_ns = orders.tick_ns;
+    if (rt->scheduler.counts[HW_IS_READY] > 0) rt->contended_ns = now;
+    if (orders.preempt) {
+        if (rt->preempt == HW_SIGNAL && !rt->signal_lost && hw_signal_installed()) {
+            pthread_kill(orders.preempt->pthread, hw_signal_number());
+        }
+        else {
+            rt->poll_due = true;
+        }
+    }
+    if (orders.wake) pthread_cond_signal(&orders.wake->parked_cond);
+}
+
+static void *
+run(void *arg)
+{
+    struct hw_runtime *rt = arg;
+#ifdef PR_SET_TIMERSLACK
+    prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL); /* Linux: the default of 50 µs is much for a slice of 1 ms */
+#endif
+    pthread_mutex_lock(&rt->lock);
+    while (!rt->ticker_must_end) {
+        if (rt->poll_due) {
+            rt->poll_due = false;
+            pthread_mutex_unlock(&rt->lock);
+            rt->trigger();
+            pthread_mutex_lock(&rt->lock);
+            continue;
+        }
+        uint64_t now = hw_now_ns();
+        if (now >= rt->tick_ns) {
+            tick(rt, now);
+            continue;
+        }
+        uint64_t linger_ns = now < rt->contended_ns + LINGERS_FOR_NS ? now + LINGER_NS : HW_NEVER;
+        rt->ticker_wake_ns = linger_ns < rt->tick_ns ? linger_ns : rt->tick_ns;
+        hw_cond_wait_until(&rt->ticker_cond, &rt->lock, rt->ticker_wake_ns);
+        rt->ticker_wake_ns = 0; /* awake: nobody need wake it */
+    }
+    pthread_mutex_unlock(&rt->lock);
+    return NULL;
+}
+
+void
+hw_ticker_at(struct hw_runtime *rt, uint64_t at_ns)
+{
+    rt->tick_ns = at_ns;
+    if (rt->ticker_runs && at_ns < rt->ticker_wake_ns) pthread_cond_signal(&rt->ticker_cond);
+}
+
+void
+hw_ticker_poll(struct hw_runtime *rt)
+{
+    rt->poll_due = true;
+    if (rt->ticker_runs) pthread_cond_signal(&rt->ticker_cond);
+}
+
+void
+hw_ticker_ensure(struct hw_runtime *rt)
+{
+    pthread_mutex_lock(&rt->lock);
+    bool wanted = atomic_load(&rt->active) && !rt->ticker_runs && rt->scheduler.living >= 2 && rt->scheduler.policy.kind != HW_OBSERVE;
+    if (wanted) {
+        rt->ticker_runs = true;
+        rt->ticker_must_end = false;
+        rt->ticker_wake_ns = 0;
+    }
+    pthread_mutex_unlock(&rt->lock);
+    if (!wanted) return;
+
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&rt->ticker, NULL, run, rt);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed) {
+        pthread_mutex_lock(&rt->lock);
+        rt->ticker_runs = false;
+        pthread_mutex_unlock(&rt->lock);
+    }
+}
+
+void
+hw_ticker_end(struct hw_runtime *rt)
+{
+    pthread_mutex_lock(&rt->lock);
+    bool runs = rt->ticker_runs;
+    rt->ticker_must_end = true;
+    if (runs) pthread_cond_signal(&rt->ticker_cond);
+    pthread_mutex_unlock(&rt->lock);
+    if (!runs) return;
+    pthread_join(rt->ticker, NULL);
+    pthread_mutex_lock(&rt->lock);
+    rt->ticker_runs = false;
+    rt->tick_ns = rt->ticker_wake_ns = HW_NEVER;
+    rt->poll_due = false;
+    pthread_mutex_unlock(&rt->lock);
+}

@@ -1,0 +1,165 @@
+/* Headway::Native: the methods lib/headway.rb builds its face on, fork, and the end of the process.
+ *
+ * Suggested reading order: core/policy.h (who must give way and when), core/scheduler.h (states and invariants), core/runtime.h
+ * (locks, who calls what), hooks.c, yield.c.
+ *
+ * Every method here runs with the GVL and keeps it, so none can interleave with another. */
+#include "binding.h"
+
+#include <pthread.h>
+
+struct hw_runtime hw_runtime;
+
+static struct hw_policy
+policy_of(VALUE kind, VALUE quantum_ns)
+{
+    struct hw_policy policy = hw_policy_default;
+    policy.kind = (enum hw_policy_kind)NUM2INT(kind);
+    policy.quantum_ns = NUM2ULL(quantum_ns);
+    return policy;
+}
+
+/* Native.start(kind, preempt, quantum_ns) -> nil, or the reason it can't */
+static VALUE
+start(VALUE self, VALUE kind, VALUE preempt, VALUE quantum_ns)
+{
+    struct hw_policy policy = policy_of(kind, quantum_ns);
+    enum hw_preempt mode = (enum hw_preempt)NUM2INT(preempt);
+    if (atomic_load(&hw_runtime.active)) {
+        hw_runtime_configure(&hw_runtime, &policy, mode);
+        return Qnil;
+    }
+    const char *reason = hw_hooks_add();
+    if (reason) return rb_utf8_str_new_cstr(reason);
+    hw_runtime_reset(&hw_runtime);
+    if (!hw_runtime_start(&hw_runtime, &policy, mode)) {
+        hw_hooks_remove();
+        return rb_utf8_str_new_cstr("the handler for SIGURG could not be installed");
+    }
+    return Qnil;
+}
+
+static VALUE
+stop(VALUE self)
+{
+    if (!atomic_load(&hw_runtime.active)) return Qfalse;
+    hw_runtime_stop(&hw_runtime);
+    hw_hooks_remove();
+    return Qtrue;
+}
+
+static VALUE
+started_p(VALUE self)
+{
+    return atomic_load(&hw_runtime.active) ? Qtrue : Qfalse;
+}
+
+static struct hw_thread *
+record_or_raise(VALUE thread)
+{
+    if (!rb_obj_is_kind_of(thread, rb_cThread)) rb_raise(rb_eTypeError, "not a Thread: %"PRIsVALUE, rb_obj_class(thread));
+    /* A dead thread's storage may be gone. */
+    return RTEST(rb_funcallv(thread, rb_intern("alive?"), 0, NULL)) ? hw_record_of(thread) : NULL;
+}
+
+/* Native.set_class(class) -> the class before, of the current thread */
+static VALUE
+set_class(VALUE self, VALUE class)
+{
+    struct hw_thread *record = hw_record_of(rb_thread_current());
+    if (record == NULL) return INT2FIX(HW_CLASS_MEASURED);
+    pthread_mutex_lock(&hw_runtime.lock);
+    enum hw_class before = record->set_class;
+    if (record->link) hw_scheduler_set_class(&hw_runtime.scheduler, record, (enum hw_class)FIX2INT(class), hw_now_ns());
+    pthread_mutex_unlock(&hw_runtime.lock);
+    return INT2FIX(before);
+}
+
+static VALUE
+batch_p(VALUE self, VALUE thread)
+{
+    struct hw_thread *record = record_or_raise(thread);
+    return record && record->batch ? Qtrue : Qfalse;
+}
+
+static VALUE
+thread_quantum_ns(VALUE self, VALUE thread)
+{
+    struct hw_thread *record = record_or_raise(thread);
+    return ULL2NUM(record ? record->quantum_ns : 0);
+}
+
+/* Native.set_thread_quantum_ns(thread, ns) -> whether the thread is tracked; 0: the process's */
+static VALUE
+set_thread_quantum_ns(VALUE self, VALUE thread, VALUE ns)
+{
+    uint64_t quantum_ns = NUM2ULL(ns);
+    struct hw_thread *record = record_or_raise(thread);
+    if (record == NULL) return Qfalse;
+    pthread_mutex_lock(&hw_runtime.lock);
+    record->quantum_ns = quantum_ns;
+    hw_ticker_at(&hw_runtime, hw_now_ns());
+    pthread_mutex_unlock(&hw_runtime.lock);
+    return Qtrue;
+}
+
+/* Whether preemption fell back to polling because the signal's handler was replaced. */
+static VALUE
+signal_lost_p(VALUE self)
+{
+    return hw_runtime.signal_lost ? Qtrue : Qfalse;
+}
+
+/* -- fork and exit ------------------------------------------------------------------------------------------------------ */
+
+static void before_fork(void) { hw_runtime_before_fork(&hw_runtime); }
+static void after_fork_parent(void) { hw_runtime_after_fork_parent(&hw_runtime); }
+static void after_fork_child(void) { hw_runtime_after_fork_child(&hw_runtime); }
+
+/* Freed when the VM finalises its objects: after every at_exit block and the last thread, before the VM itself is gone. A
+ * trigger after that would crash. An at_exit block would be too early: test runners do all their work in one. */
+static void
+on_vm_end(void *unused)
+{
+    if (atomic_load(&hw_runtime.active)) hw_runtime_stop(&hw_runtime);
+}
+
+static const rb_data_type_t sentinel_type = { .wrap_struct_name = "Headway::Native/sentinel", .function = { .dfree = on_vm_end } };
+
+RUBY_FUNC_EXPORTED void
+Init_headway(void)
+{
+    VALUE headway = rb_define_module("Headway");
+    VALUE native = rb_define_module_under(headway, "Native");
+
+    hw_yield_init();
+    if (!hw_runtime_init(&hw_runtime, hw_trigger)) rb_memerror();
+    hw_hooks_init();
+    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+    rb_gc_register_mark_object(rb_data_typed_object_wrap(rb_cObject, &hw_runtime, &sentinel_type));
+
+#define EACH(name, label) rb_ary_push(policies, ID2SYM(rb_intern(label)));
+    VALUE policies = rb_ary_new();
+    HW_POLICIES(EACH)
+    rb_define_const(native, "POLICIES", rb_ary_freeze(policies));
+#undef EACH
+#define EACH(name, label) rb_ary_push(preempts, ID2SYM(rb_intern(label)));
+    VALUE preempts = rb_ary_new();
+    HW_PREEMPTS(EACH)
+    rb_define_const(native, "PREEMPTS", rb_ary_freeze(preempts));
+#undef EACH
+    rb_define_const(native, "MEASURED", INT2FIX(HW_CLASS_MEASURED));
+    rb_define_const(native, "BATCH", INT2FIX(HW_CLASS_BATCH));
+    rb_define_const(native, "INTERACTIVE", INT2FIX(HW_CLASS_INTERACTIVE));
+
+    rb_define_singleton_method(native, "start", start, 3);
+    rb_define_singleton_method(native, "stop", stop, 0);
+    rb_define_singleton_method(native, "started?", started_p, 0);
+    rb_define_singleton_method(native, "set_class", set_class, 1);
+    rb_define_singleton_method(native, "batch?", batch_p, 1);
+    rb_define_singleton_method(native, "thread_quantum_ns", thread_quantum_ns, 1);
+    rb_define_singleton_method(native, "set_thread_quantum_ns", set_thread_quantum_ns, 2);
+    rb_define_singleton_method(native, "signal_lost?", signal_lost_p, 0);
+    rb_define_singleton_method(native, "pass", hw_pass, 0);
+    hw_stats_init(native);
+}

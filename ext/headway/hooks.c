@@ -1,0 +1,191 @@
+/* The VM's thread events, handed to the runtime.
+ *
+ * on_event may run with or without the GVL, under the VM's scheduler lock, and on another thread than the one it is about; so it
+ * calls nothing that allocates through Ruby, blocks, or looks at Ruby's notion of the current thread. Exceptions:
+ *   STARTED  runs on the creating thread, with the GVL and without the scheduler lock: records are allocated there.
+ *   RESUMED  runs on the thread itself, which may therefore read its Ractor's local storage and trigger a job for itself.
+ *
+ * Threads of other Ractors have a GVL of their own and are left alone: their record is dropped at their first RESUMED. */
+#include "binding.h"
+
+#include <ruby/debug.h>
+#include <ruby/ractor.h>
+#include <unistd.h>
+
+static rb_internal_thread_specific_key_t key;
+static const char *key_missing;
+static rb_internal_thread_event_hook_t *hook;
+static pid_t hooked_in;
+static rb_ractor_local_key_t main_ractor_key;
+
+struct hw_thread *
+hw_record_of(VALUE thread)
+{
+    return key_missing ? NULL : rb_internal_thread_specific_get(thread, key);
+}
+
+static bool
+in_main_ractor(void)
+{
+    return rb_ractor_local_storage_ptr(main_ractor_key) != NULL;
+}
+
+static void
+on_started(VALUE thread)
+{
+    struct hw_thread *record = hw_runtime_add(&hw_runtime, HW_SUSPENDED, true);
+    rb_internal_thread_specific_set(thread, key, record);
+    hw_ticker_ensure(&hw_runtime);
+}
+
+static void
+on_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, void *unused)
+{
+    if (!atomic_load_explicit(&hw_runtime.active, memory_order_acquire)) return;
+    if (event == RUBY_INTERNAL_THREAD_EVENT_STARTED) {
+        on_started(data->thread);
+        return;
+    }
+    struct hw_thread *record = rb_internal_thread_specific_get(data->thread, key);
+    if (record == NULL) return;
+
+    switch (event) {
+      case RUBY_INTERNAL_THREAD_EVENT_READY:
+        hw_runtime_event(&hw_runtime, record, HW_EVENT_READY);
+        break;
+      case RUBY_INTERNAL_THREAD_EVENT_RESUMED:
+        if (!record->ractor_known) {
+            if (!in_main_ractor()) {
+                rb_internal_thread_specific_set(data->thread, key, NULL);
+                hw_runtime_discard(&hw_runtime, record);
+                return;
+            }
+            record->ractor_known = true;
+        }
+        hw_runtime_event(&hw_runtime, record, HW_EVENT_RESUMED);
+        break;
+      case RUBY_INTERNAL_THREAD_EVENT_SUSPENDED:
+        hw_runtime_event(&hw_runtime, record, HW_EVENT_SUSPENDED);
+        break;
+      case RUBY_INTERNAL_THREAD_EVENT_EXITED:
+        rb_internal_thread_specific_set(data->thread, key, NULL);
+        hw_runtime_event(&hw_runtime, record, HW_EVENT_EXITED);
+        break;
+    }
+}
+
+/* -- names of threads that end ------------------------------------------------------------------------------------------ */
+
+/* "#<Thread:0x… FILE:LINE STATUS>": FILE:LINE, where the thread was created. */
+static VALUE
+creation_site(VALUE thread)
+{
+    VALUE text = rb_funcallv(thread, rb_intern("to_s"), 0, NULL);
+    const char *start = RSTRING_PTR(text), *end = start + RSTRING_LEN(text);
+    const char *first = memchr(start, ' ', (size_t)(end - start));
+    if (first == NULL) return text;
+    const char *last = end;
+    while (last > first && *last != ' ') last--;
+    if (last <= first + 1) return text;
+    return rb_str_new(first + 1, last - first - 1);
+}
+
+static VALUE
+name_of(VALUE thread)
+{
+    VALUE name = rb_funcallv(thread, rb_intern("name"), 0, NULL);
+    return RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) > 0 ? name : creation_site(thread);
+}
+
+/* On the ending thread, with the GVL. */
+static void
+on_thread_end(rb_event_flag_t event, VALUE unused_data, VALUE unused_self, ID unused_method, VALUE unused_class)
+{
+    VALUE thread = rb_thread_current();
+    struct hw_thread *record = hw_record_of(thread);
+    if (record == NULL || !in_main_ractor()) return;
+    VALUE name = name_of(thread);
+    record->ended = hw_runtime_ended(&hw_runtime, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+    RB_GC_GUARD(name);
+}
+
+/* -- installing --------------------------------------------------------------------------------------------------------- */
+
+/* Every living thread of the main Ractor gets a record; those that ended while no hooks were there lose theirs. */
+static void
+add_living_threads(void)
+{
+    VALUE threads = rb_funcall(rb_cThread, rb_intern("list"), 0);
+    VALUE current = rb_thread_current(), main = rb_thread_main();
+    for (long i = 0; i < RARRAY_LEN(threads); i++) {
+        VALUE thread = RARRAY_AREF(threads, i);
+        struct hw_thread *record = hw_record_of(thread);
+        enum hw_state state = thread == current ? HW_RUNNING : HW_SUSPENDED;
+        if (record == NULL) {
+            record = hw_runtime_add(&hw_runtime, state, false);
+            if (record == NULL) rb_memerror();
+            rb_internal_thread_specific_set(thread, key, record);
+        }
+        else {
+            hw_runtime_revive(&hw_runtime, record, state);
+        }
+        record->ractor_known = true;
+        record->main = thread == main;
+        record->seen = true;
+    }
+    hw_runtime_sweep(&hw_runtime);
+    RB_GC_GUARD(threads);
+}
+
+const char *
+hw_hooks_add(void)
+{
+    if (key_missing) return key_missing;
+    if (!in_main_ractor()) return "Headway can only be started from the main Ractor";
+    add_living_threads();
+    if (hook == NULL) {
+        hook = rb_internal_thread_add_event_hook(on_event,
+            RUBY_INTERNAL_THREAD_EVENT_STARTED | RUBY_INTERNAL_THREAD_EVENT_READY | RUBY_INTERNAL_THREAD_EVENT_RESUMED |
+            RUBY_INTERNAL_THREAD_EVENT_SUSPENDED | RUBY_INTERNAL_THREAD_EVENT_EXITED, NULL);
+        rb_add_event_hook(on_thread_end, RUBY_EVENT_THREAD_END, Qnil);
+        hooked_in = getpid();
+    }
+    return NULL;
+}
+
+/* In a forked child the VM's lock around its list of hooks may have been copied while somebody read it (Bug #21959): there the
+ * hooks stay where they are and do nothing. */
+void
+hw_hooks_remove(void)
+{
+    if (hook == NULL || hooked_in != getpid()) return;
+    rb_internal_thread_remove_event_hook(hook);
+    rb_remove_event_hook(on_thread_end);
+    hook = NULL;
+}
+
+static VALUE
+create_key(VALUE unused)
+{
+    key = rb_internal_thread_specific_key_create();
+    return Qnil;
+}
+
+void
+hw_hooks_init(void)
+{
+    static const char here;
+    main_ractor_key = rb_ractor_local_storage_ptr_newkey(NULL);
+    rb_ractor_local_storage_ptr_set(main_ractor_key, (void *)&here);
+
+    /* CRuby checks the number of keys with an off-by-one and hands out one past the end of the array. */
+    int state = 0;
+    rb_protect(create_key, Qnil, &state);
+    if (state) {
+        rb_set_errinfo(Qnil);
+        key_missing = "no thread-specific key is left (other tracing tools took them all)";
+    }
+    else if (key >= RB_INTERNAL_THREAD_SPECIFIC_KEY_MAX) {
+        key_missing = "all thread-specific keys are taken by other tracing tools";
+    }
+}

@@ -1,0 +1,156 @@
+/* Headway::Native.snapshot: the accounts as Ruby hashes. Numbers are copied out under the runtime's lock, objects made after. */
+#include "binding.h"
+
+struct durations {
+    uint64_t count, p50_ns, p99_ns, max_ns;
+};
+
+struct account_copy {
+    uint64_t time_ns[HW_STATE_COUNT], voluntary, preempted;
+    struct durations wait, hold;
+};
+
+static struct durations
+copy_histogram(const struct hw_histogram *histogram)
+{
+    return (struct durations){
+        .count = histogram->count,
+        .p50_ns = hw_histogram_percentile(histogram, 50),
+        .p99_ns = hw_histogram_percentile(histogram, 99),
+        .max_ns = histogram->max_ns,
+    };
+}
+
+static struct account_copy
+copy_account(const struct hw_account *account)
+{
+    struct account_copy copy = {
+        .voluntary = account->voluntary,
+        .preempted = account->preempted,
+        .wait = copy_histogram(&account->wait),
+        .hold = copy_histogram(&account->hold),
+    };
+    for (int state = 0; state < HW_STATE_COUNT; state++) copy.time_ns[state] = account->time_ns[state];
+    return copy;
+}
+
+static void
+set(VALUE hash, const char *name, VALUE value)
+{
+    rb_hash_aset(hash, ID2SYM(rb_intern(name)), value);
+}
+
+static VALUE
+seconds(uint64_t ns)
+{
+    return DBL2NUM((double)ns / 1e9);
+}
+
+static VALUE
+durations_hash(const struct durations *durations)
+{
+    VALUE hash = rb_hash_new();
+    set(hash, "count", ULL2NUM(durations->count));
+    set(hash, "p50", seconds(durations->p50_ns));
+    set(hash, "p99", seconds(durations->p99_ns));
+    set(hash, "max", seconds(durations->max_ns));
+    return hash;
+}
+
+static void
+set_account(VALUE hash, const struct account_copy *copy)
+{
+#define EACH(name, label) set(hash, label, seconds(copy->time_ns[HW_##name]));
+    HW_STATES(EACH)
+#undef EACH
+    set(hash, "wait", durations_hash(&copy->wait));
+    set(hash, "hold", durations_hash(&copy->hold));
+    VALUE switches = rb_hash_new();
+    set(switches, "voluntary", ULL2NUM(copy->voluntary));
+    set(switches, "preempted", ULL2NUM(copy->preempted));
+    set(hash, "switches", switches);
+}
+
+static VALUE
+thread_hash(VALUE thread)
+{
+    struct hw_thread *record = hw_record_of(thread);
+    if (record == NULL) return Qnil;
+    pthread_mutex_lock(&hw_runtime.lock);
+    struct hw_account account = hw_account_at(record, hw_now_ns());
+    struct account_copy copy = copy_account(&account);
+    bool batch = record->batch;
+    uint64_t quantum_ns = record->quantum_ns;
+    pthread_mutex_unlock(&hw_runtime.lock);
+
+    VALUE hash = rb_hash_new();
+    set(hash, "batch", batch ? Qtrue : Qfalse);
+    set(hash, "quantum_ms", quantum_ns ? DBL2NUM((double)quantum_ns / 1e6) : Qnil);
+    set_account(hash, &copy);
+    return hash;
+}
+
+static VALUE
+process_hash(void)
+{
+    struct hw_scheduler *scheduler = &hw_runtime.scheduler;
+    pthread_mutex_lock(&hw_runtime.lock);
+    uint64_t now = hw_now_ns();
+    struct account_copy copy = copy_account(&scheduler->account);
+    for (struct hw_thread *thread = scheduler->threads; thread; thread = thread->next) {
+        if (now > thread->since_ns) copy.time_ns[thread->state] += now - thread->since_ns;
+    }
+    unsigned living = scheduler->living;
+    uint64_t preemptions = scheduler->preemptions, retries = scheduler->retries;
+    uint64_t parks = hw_runtime.parks, park_timeouts = hw_runtime.park_timeouts;
+    pthread_mutex_unlock(&hw_runtime.lock);
+
+    VALUE hash = rb_hash_new();
+    set_account(hash, &copy);
+    set(hash, "preemptions", ULL2NUM(preemptions));
+    set(hash, "parks", ULL2NUM(parks));
+    set(hash, "park_timeouts", ULL2NUM(park_timeouts));
+    set(hash, "retries", ULL2NUM(retries));
+    set(hash, "threads", UINT2NUM(living));
+    return hash;
+}
+
+static VALUE
+ended_array(void)
+{
+    VALUE rows = rb_ary_new();
+    for (struct hw_ended *ended = hw_runtime.ended; ended; ended = ended->next) {
+        pthread_mutex_lock(&hw_runtime.lock);
+        struct account_copy copy = copy_account(&ended->account);
+        uint64_t threads = ended->threads;
+        pthread_mutex_unlock(&hw_runtime.lock);
+        if (threads == 0) continue;
+        VALUE hash = rb_hash_new();
+        set(hash, "name", rb_utf8_str_new_cstr(ended->name));
+        set(hash, "count", ULL2NUM(threads));
+        set_account(hash, &copy);
+        rb_ary_push(rows, hash);
+    }
+    return rows;
+}
+
+/* Native.snapshot(threads) -> { wall:, process: {…}, threads: [{…} or nil, in the order given], ended: [{…}] } */
+static VALUE
+snapshot(VALUE self, VALUE threads)
+{
+    Check_Type(threads, T_ARRAY);
+    VALUE hash = rb_hash_new();
+    set(hash, "wall", seconds(hw_now_ns() - hw_runtime.started_ns));
+    set(hash, "process", process_hash());
+    VALUE rows = rb_ary_new_capa(RARRAY_LEN(threads));
+    for (long i = 0; i < RARRAY_LEN(threads); i++) rb_ary_push(rows, thread_hash(RARRAY_AREF(threads, i)));
+    set(hash, "threads", rows);
+    set(hash, "ended", ended_array());
+    return hash;
+}
+
+void
+hw_stats_init(VALUE native)
+{
+    rb_define_singleton_method(native, "snapshot", snapshot, 1);
+}

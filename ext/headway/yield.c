@@ -1,0 +1,117 @@
+/* The job: how the holder gives way.
+ *
+ * A preemption makes the holder run on_job at its next interrupt check. There, with the GVL, the VM must not be asked to check
+ * interrupts or to schedule: a jump out of a job is swallowed, and exceptions and kills with it. The one call that loses nothing
+ * is rb_nogvl with RB_NOGVL_INTR_FAIL and an unblock function: it releases the GVL, the thread waits at the gate in native code,
+ * and comes back through the VM's ready queue; with an interrupt pending it declines to run, and the job just returns.
+ *
+ * What the VM consumed. It takes all interrupt bits into a local before it runs jobs, so an exception or a trap that arrived
+ * together with the job is invisible to it until the job returns. Hence a thread's first park in a hold lasts FIRST_PARK_NS at
+ * the most; the VM then serves what it took, and the job, triggered by itself, runs once more without the GVL having been away:
+ * a clean entry, at which nothing but a trap can be outstanding (other threads need the GVL to raise or kill; traps are looked
+ * for explicitly). A clean park may last as long as it takes.
+ *
+ * on_job: with the GVL, on the holder, POSTPONED_JOB and TRAP masked. Doesn't allocate, raise or call a Ruby method.
+ * park:   without the GVL. unpark: any thread, under the VM's interrupt lock of the parked thread. */
+#include "binding.h"
+
+#include <errno.h>
+#include <ruby/debug.h>
+
+#define FIRST_PARK_NS (5 * HW_NS_PER_MS)
+
+int rb_thread_check_trap_pending(void);
+
+static rb_postponed_job_handle_t job;
+
+struct park {
+    struct hw_thread *record;
+    uint64_t until_ns;
+    bool wait; /* or only go to the end of the VM's ready queue */
+};
+
+static bool
+trap_pending(const struct hw_thread *record)
+{
+    return record->main && rb_thread_check_trap_pending();
+}
+
+static void *
+park(void *arg)
+{
+    struct park *p = arg;
+    if (p->wait && !trap_pending(p->record)) hw_runtime_park(&hw_runtime, p->record, p->until_ns);
+    return p;
+}
+
+static void
+unpark(void *arg)
+{
+    struct park *p = arg;
+    hw_runtime_unpark(&hw_runtime, p->record);
+}
+
+/* One round without the GVL. False when the VM declined or wants the thread's attention. */
+static bool
+give_way(struct hw_thread *record, uint64_t until_ns)
+{
+    struct park p = { record, until_ns, hw_runtime.scheduler.policy.kind == HW_FAIR };
+    atomic_store(&record->interrupted, false);
+    record->yielding = true;
+    bool ran = rb_nogvl(park, &p, unpark, &p, RB_NOGVL_INTR_FAIL) != NULL;
+    record->yielding = false;
+    return ran && !atomic_load(&record->interrupted);
+}
+
+static bool
+must_yield(struct hw_thread *record)
+{
+    if (!atomic_load(&hw_runtime.active)) return false;
+    pthread_mutex_lock(&hw_runtime.lock);
+    bool must = hw_scheduler_must_yield(&hw_runtime.scheduler, record, hw_now_ns());
+    pthread_mutex_unlock(&hw_runtime.lock);
+    return must;
+}
+
+static void
+on_job(void *unused)
+{
+    int saved_errno = errno;
+    struct hw_thread *record = hw_record_of(rb_thread_current());
+
+    if (record && record->ractor_known && !record->yielding && must_yield(record) && !trap_pending(record)) {
+        bool clean = record->clean_resume == record->resumes;
+        record->clean_resume = 0;
+        uint64_t until_ns = clean ? HW_NEVER : hw_now_ns() + FIRST_PARK_NS;
+        while (give_way(record, until_ns) && !trap_pending(record) && must_yield(record)) {
+            if (!clean) {
+                record->clean_resume = record->resumes;
+                rb_postponed_job_trigger(job);
+                break;
+            }
+        }
+    }
+    errno = saved_errno;
+}
+
+void
+hw_trigger(void)
+{
+    rb_postponed_job_trigger(job);
+}
+
+/* Headway.pass: called as a method, where interrupts may be checked, so the VM's own way is safe. */
+VALUE
+hw_pass(VALUE self)
+{
+    if (atomic_load_explicit(&hw_runtime.ready, memory_order_relaxed) == 0) return Qfalse;
+    rb_thread_schedule();
+    return Qtrue;
+}
+
+void
+hw_yield_init(void)
+{
+    job = rb_postponed_job_preregister(0, on_job, NULL);
+    if (job == POSTPONED_JOB_HANDLE_INVALID) rb_raise(rb_eRuntimeError, "the VM's table of postponed jobs is full");
+}

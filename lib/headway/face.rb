@@ -1,0 +1,139 @@
+# frozen_string_literal: true
+
+require_relative "notices"
+require_relative "stats"
+require_relative "thread_handle"
+
+# The public face, over the native extension.
+module Headway
+  @settings = Settings.resolve(env: {})
+
+  class << self
+    # Starts scheduling, or changes the settings when started already. Without arguments the environment decides, then the
+    # defaults; HEADWAY_POLICY and HEADWAY_PREEMPT override arguments.
+    #
+    # @param policy [:fair, :quantum, :observe, nil]
+    # @param quantum_ms [Numeric, nil] 1 to 4,294,967; default 100, or RUBY_THREAD_DEFAULT_QUANTUM_MS
+    # @param preempt [:signal, :poll, nil]
+    # @return [Boolean] whether Headway is at work; {notices} says why when it isn't
+    # @raise [SettingError] a value, of an argument or in the environment, that means nothing
+    def start(policy: nil, quantum_ms: nil, preempt: nil)
+      wanted = Settings.resolve(policy: policy, quantum_ms: quantum_ms, preempt: preempt)
+      return false if Settings.disabled?
+
+      configure(wanted)
+    end
+
+    # Stops: no hook, signal handler or native thread is left at work. (In a forked child whose parent had started Headway the
+    # hooks stay, and do nothing.)
+    #
+    # @return [Boolean] whether it was started
+    def stop
+      Native.stop
+    end
+
+    # @return [Boolean]
+    def started?
+      Native.started?
+    end
+
+    # @return [:fair, :quantum, :observe] in force, or of the last start
+    def policy
+      @settings.policy
+    end
+
+    # @param value [:fair, :quantum, :observe]
+    # @raise [SettingError]
+    def policy=(value)
+      change(policy: Settings.policy(value))
+    end
+
+    # @return [:signal, :poll]
+    def preempt
+      Native.signal_lost? ? :poll : @settings.preempt
+    end
+
+    # @return [Numeric] milliseconds a batch thread may hold the GVL while another one waits
+    def quantum_ms
+      @settings.quantum_ms
+    end
+
+    # @param value [Numeric] milliseconds, 1 to 4,294,967
+    # @raise [SettingError]
+    def quantum_ms=(value)
+      change(quantum_ms: Settings.quantum_ms(value))
+    end
+
+    # @param thread [Thread]
+    # @return [ThreadHandle] what Headway knows of the thread, and its own quantum
+    def thread(thread = Thread.current)
+      ThreadHandle.new(thread)
+    end
+
+    # Runs the block with the current thread as a batch thread: it makes way for interactive threads from the start.
+    # @return what the block returns
+    def batch(&block)
+      with_class(Native::BATCH, &block)
+    end
+
+    # Runs the block with the current thread as an interactive one, however long it computes.
+    # @return what the block returns
+    def interactive(&block)
+      with_class(Native::INTERACTIVE, &block)
+    end
+
+    # Gives way if somebody waits for the GVL; costs next to nothing when nobody does.
+    # @return [Boolean] whether it gave way
+    def pass
+      Native.pass
+    end
+
+    # @return [Hash] since the start: times in seconds; wait: from ready to running; hold: from running to suspended
+    def stats
+      Stats.new(self).to_h
+    end
+
+    # @return [Array<String>] why something is off
+    def notices
+      Notices.all
+    end
+
+    private
+
+    def with_class(native_class)
+      before = Native.set_class(native_class)
+      begin
+        yield
+      ensure
+        Native.set_class(before)
+      end
+    end
+
+    def change(**changes)
+      wanted = Settings.new(*@settings.to_a).tap { |settings| changes.each { |name, value| settings[name] = value } }.freeze
+      started? ? configure(wanted) : @settings = wanted
+    end
+
+    def configure(wanted)
+      effective = many_to_many? ? observing(wanted) : wanted
+      failure = Native.start(Native::POLICIES.index(effective.policy), Native::PREEMPTS.index(effective.preempt),
+                             (effective.quantum_ms * 1_000_000).round)
+      if failure
+        Notices.add("Headway is off: #{failure}")
+        return false
+      end
+      @settings = effective
+      true
+    end
+
+    # Under M:N scheduling a Ruby thread has no native thread of its own that a signal could be sent to.
+    def many_to_many?
+      ENV["RUBY_MN_THREADS"] == "1"
+    end
+
+    def observing(wanted)
+      Notices.add("RUBY_MN_THREADS=1: Headway only observes under M:N scheduling") unless wanted.policy == :observe
+      Settings.new(:observe, wanted.quantum_ms, wanted.preempt).freeze
+    end
+  end
+end

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+# The public face where Headway can do nothing: everything is there, start says once why.
+module Headway
+  NOTHING = { running: 0.0, ready: 0.0, suspended: 0.0,
+              wait: { count: 0, p50: 0.0, p99: 0.0, max: 0.0 }, hold: { count: 0, p50: 0.0, p99: 0.0, max: 0.0 },
+              switches: { voluntary: 0, preempted: 0 } }.freeze
+  private_constant :NOTHING
+
+  # Stands for {Headway.thread}.
+  class ThreadHandle
+    def initialize(thread)
+      @thread = thread
+    end
+
+    attr_reader :quantum_ms, :stats
+
+    def quantum_ms=(value)
+      Settings.quantum_ms(value) unless value.nil?
+    end
+
+    def batch?
+      false
+    end
+  end
+
+  class << self
+    def start(policy: nil, quantum_ms: nil, preempt: nil)
+      Settings.resolve(policy: policy, quantum_ms: quantum_ms, preempt: preempt)
+      return false if Settings.disabled? || @said
+
+      @said = true
+      warn("headway: Headway does nothing here: #{unsupported_reason}")
+      false
+    end
+
+    def stop
+      false
+    end
+    alias started? stop
+    alias pass stop
+
+    def policy
+      Settings::DEFAULT_POLICY
+    end
+
+    def policy=(value)
+      Settings.policy(value)
+    end
+
+    def preempt
+      Settings::DEFAULT_PREEMPT
+    end
+
+    def quantum_ms
+      Settings::DEFAULT_QUANTUM_MS
+    end
+
+    def quantum_ms=(value)
+      Settings.quantum_ms(value)
+    end
+
+    def thread(thread = Thread.current)
+      ThreadHandle.new(thread)
+    end
+
+    def batch
+      yield
+    end
+    alias interactive batch
+
+    def stats
+      counters = { preemptions: 0, parks: 0, park_timeouts: 0, retries: 0, threads: 0 }
+      { policy: policy, preempt: preempt, quantum_ms: quantum_ms, wall: 0.0, process: NOTHING.merge(counters), threads: [] }
+    end
+
+    def notices
+      ["Headway does nothing here: #{unsupported_reason}"]
+    end
+  end
+end
