@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "rbconfig"
+
 require_relative "headway/version"
 require_relative "headway/platform"
 require_relative "headway/settings"

@@ -58,8 +58,9 @@ static struct hw_thread *
 record_or_raise(VALUE thread)
 {
     if (!rb_obj_is_kind_of(thread, rb_cThread)) rb_raise(rb_eTypeError, "not a Thread: %"PRIsVALUE, rb_obj_class(thread));
-    /* A dead thread's storage may be gone. */
-    return RTEST(rb_funcallv(thread, rb_intern("alive?"), 0, NULL)) ? hw_record_of(thread) : NULL;
+    /* Only a living, initialised thread of this Ractor has storage for its record. */
+    VALUE living = rb_funcall(rb_cThread, rb_intern("list"), 0);
+    return RTEST(rb_ary_includes(living, thread)) ? hw_record_of(thread) : NULL;
 }
 
 /* Native.set_class(class) -> the class before, of the current thread */
@@ -68,10 +69,8 @@ set_class(VALUE self, VALUE class)
 {
     struct hw_thread *record = hw_record_of(rb_thread_current());
     if (record == NULL) return INT2FIX(HW_CLASS_MEASURED);
-    pthread_mutex_lock(&hw_runtime.lock);
     enum hw_class before = record->set_class;
-    if (record->link) hw_scheduler_set_class(&hw_runtime.scheduler, record, (enum hw_class)FIX2INT(class), hw_now_ns());
-    pthread_mutex_unlock(&hw_runtime.lock);
+    hw_runtime_set_class(&hw_runtime, record, (enum hw_class)FIX2INT(class));
     return INT2FIX(before);
 }
 

@@ -33,6 +33,7 @@ in_main_ractor(void)
 static void
 on_started(VALUE thread)
 {
+    if (!in_main_ractor()) return; /* the creator's; the new thread is none of ours then either */
     struct hw_thread *record = hw_runtime_add(&hw_runtime, HW_SUSPENDED, true);
     rb_internal_thread_specific_set(thread, key, record);
     hw_ticker_ensure(&hw_runtime);
@@ -76,11 +77,22 @@ on_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, voi
 
 /* -- names of threads that end ------------------------------------------------------------------------------------------ */
 
+static VALUE name_method, to_s_method;
+
+/* A subclass of Thread may have a name method of its own, which may do anything; Thread's does nothing but tell. */
+static VALUE
+thread_method(const char *name)
+{
+    VALUE method = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(rb_intern(name)));
+    rb_gc_register_mark_object(method);
+    return method;
+}
+
 /* "#<Thread:0x… FILE:LINE STATUS>": FILE:LINE, where the thread was created. */
 static VALUE
 creation_site(VALUE thread)
 {
-    VALUE text = rb_funcallv(thread, rb_intern("to_s"), 0, NULL);
+    VALUE text = rb_funcall(to_s_method, rb_intern("bind_call"), 1, thread);
     const char *start = RSTRING_PTR(text), *end = start + RSTRING_LEN(text);
     const char *first = memchr(start, ' ', (size_t)(end - start));
     if (first == NULL) return text;
@@ -93,7 +105,7 @@ creation_site(VALUE thread)
 static VALUE
 name_of(VALUE thread)
 {
-    VALUE name = rb_funcallv(thread, rb_intern("name"), 0, NULL);
+    VALUE name = rb_funcall(name_method, rb_intern("bind_call"), 1, thread);
     return RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) > 0 ? name : creation_site(thread);
 }
 
@@ -177,6 +189,9 @@ hw_hooks_init(void)
     static const char here;
     main_ractor_key = rb_ractor_local_storage_ptr_newkey(NULL);
     rb_ractor_local_storage_ptr_set(main_ractor_key, (void *)&here);
+
+    name_method = thread_method("name");
+    to_s_method = thread_method("to_s");
 
     /* CRuby checks the number of keys with an off-by-one and hands out one past the end of the array. */
     int state = 0;

@@ -7,9 +7,9 @@
  *
  * What the VM consumed. It takes all interrupt bits into a local before it runs jobs, so an exception or a trap that arrived
  * together with the job is invisible to it until the job returns. Hence a thread's first park in a hold lasts FIRST_PARK_NS at
- * the most; the VM then serves what it took, and the job, triggered by itself, runs once more without the GVL having been away:
- * a clean entry, at which nothing but a trap can be outstanding (other threads need the GVL to raise or kill; traps are looked
- * for explicitly). A clean park may last as long as it takes.
+ * the most; if no interrupt is pending then, the job triggers itself, the VM serves what it took, and the job runs once more
+ * without the GVL having been away: a clean entry, at which nothing but a trap can be outstanding (other threads need the GVL to
+ * raise or kill; traps are looked for explicitly). A clean park may last as long as it takes.
  *
  * on_job: with the GVL, on the holder, POSTPONED_JOB and TRAP masked. Doesn't allocate, raise or call a Ruby method.
  * park:   without the GVL. unpark: any thread, under the VM's interrupt lock of the parked thread. */
@@ -51,6 +51,18 @@ unpark(void *arg)
     hw_runtime_unpark(&hw_runtime, p->record);
 }
 
+/* The VM declines with any interrupt pending, its own timer's too. Whoever waits should not wait for the next event then. */
+#define DECLINED_RETRY_NS (100 * HW_NS_PER_US)
+
+static void
+retry_soon(void)
+{
+    pthread_mutex_lock(&hw_runtime.lock);
+    uint64_t at_ns = hw_now_ns() + DECLINED_RETRY_NS;
+    if (at_ns < hw_runtime.tick_ns) hw_ticker_at(&hw_runtime, at_ns);
+    pthread_mutex_unlock(&hw_runtime.lock);
+}
+
 /* One round without the GVL. False when the VM declined or wants the thread's attention. */
 static bool
 give_way(struct hw_thread *record, uint64_t until_ns)
@@ -60,6 +72,7 @@ give_way(struct hw_thread *record, uint64_t until_ns)
     record->yielding = true;
     bool ran = rb_nogvl(park, &p, unpark, &p, RB_NOGVL_INTR_FAIL) != NULL;
     record->yielding = false;
+    if (!ran) retry_soon();
     return ran && !atomic_load(&record->interrupted);
 }
 
@@ -77,13 +90,14 @@ static void
 on_job(void *unused)
 {
     int saved_errno = errno;
-    struct hw_thread *record = hw_record_of(rb_thread_current());
+    VALUE thread = rb_thread_current();
+    struct hw_thread *record = hw_record_of(thread);
 
     if (record && record->ractor_known && !record->yielding && must_yield(record) && !trap_pending(record)) {
         bool clean = record->clean_resume == record->resumes;
         record->clean_resume = 0;
         uint64_t until_ns = clean ? HW_NEVER : hw_now_ns() + FIRST_PARK_NS;
-        while (give_way(record, until_ns) && !trap_pending(record) && must_yield(record)) {
+        while (give_way(record, until_ns) && !rb_thread_interrupted(thread) && !trap_pending(record) && must_yield(record)) {
             if (!clean) {
                 record->clean_resume = record->resumes;
                 rb_postponed_job_trigger(job);
@@ -105,8 +119,10 @@ VALUE
 hw_pass(VALUE self)
 {
     if (atomic_load_explicit(&hw_runtime.ready, memory_order_relaxed) == 0) return Qfalse;
+    struct hw_thread *record = hw_record_of(rb_thread_current());
+    uint64_t hold = record ? record->resumes : 0;
     rb_thread_schedule();
-    return Qtrue;
+    return record && record->resumes != hold ? Qtrue : Qfalse;
 }
 
 void

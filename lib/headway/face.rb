@@ -18,10 +18,9 @@ module Headway
     # @return [Boolean] whether Headway is at work; {notices} says why when it isn't
     # @raise [SettingError] a value, of an argument or in the environment, that means nothing
     def start(policy: nil, quantum_ms: nil, preempt: nil)
-      wanted = Settings.resolve(policy: policy, quantum_ms: quantum_ms, preempt: preempt)
       return false if Settings.disabled?
 
-      configure(wanted)
+      configure(Settings.resolve(policy: policy, quantum_ms: quantum_ms, preempt: preempt))
     end
 
     # Stops: no hook, signal handler or native thread is left at work. (In a forked child whose parent had started Headway the

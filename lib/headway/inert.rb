@@ -26,8 +26,10 @@ module Headway
 
   class << self
     def start(policy: nil, quantum_ms: nil, preempt: nil)
+      return false if Settings.disabled?
+
       Settings.resolve(policy: policy, quantum_ms: quantum_ms, preempt: preempt)
-      return false if Settings.disabled? || @said
+      return false if @said
 
       @said = true
       warn("headway: Headway does nothing here: #{unsupported_reason}")

@@ -21,17 +21,25 @@ hw_runtime_after_fork_child(struct hw_runtime *rt)
     rt->ticker_runs = rt->ticker_must_end = rt->poll_due = false;
     rt->tick_ns = rt->ticker_wake_ns = HW_NEVER;
 
+    /* The forking thread runs, but a missed event may have left its record in another state: know it by its pthread. */
+    uint64_t now = hw_now_ns();
     struct hw_thread *next;
     for (struct hw_thread *thread = rt->scheduler.threads; thread; thread = next) {
         next = thread->next;
+        hw_cond_init(&thread->parked_cond);
+        if (thread->resumes > 0 && pthread_equal(thread->pthread, pthread_self())) {
+            thread->main = true;
+            hw_scheduler_revive(&rt->scheduler, thread, HW_RUNNING, now);
+            continue;
+        }
         thread->parked = false;
-        if (thread->state == HW_RUNNING && pthread_equal(thread->pthread, pthread_self())) continue;
-
         struct hw_orders ignored;
-        hw_scheduler_remove(&rt->scheduler, thread, thread->since_ns, &ignored);
+        hw_scheduler_remove(&rt->scheduler, thread, now, &ignored);
         thread->next = rt->spare;
         rt->spare = thread;
     }
     for (struct hw_thread *thread = rt->spare; thread; thread = thread->next) hw_cond_init(&thread->parked_cond);
+    if (rt->scheduler.holder) rt->scheduler.holder->asked = false;
+    hw_runtime_reset_locked(rt, now);
     atomic_store_explicit(&rt->ready, rt->scheduler.counts[HW_IS_READY], memory_order_relaxed);
 }

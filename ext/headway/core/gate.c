@@ -3,15 +3,22 @@
 #include <stddef.h>
 
 void
-hw_gate_push(struct hw_gate *gate, struct hw_thread *thread)
+hw_gate_push(struct hw_gate *gate, struct hw_thread *thread, uint64_t now)
 {
     if (thread->at_gate) return;
+    struct hw_gate_queue *queue = &gate->queues[thread->tier];
     thread->at_gate = true;
+    thread->gate_tier = thread->tier;
     thread->gate_next = NULL;
-    thread->gate_prev = gate->tail;
-    if (gate->tail) gate->tail->gate_next = thread;
-    else gate->head = thread;
-    gate->tail = thread;
+    thread->gate_prev = queue->tail;
+    if (queue->tail) {
+        queue->tail->gate_next = thread;
+    }
+    else {
+        queue->head = thread;
+        queue->served_ns = now;
+    }
+    queue->tail = thread;
     gate->length++;
 }
 
@@ -19,19 +26,28 @@ void
 hw_gate_remove(struct hw_gate *gate, struct hw_thread *thread)
 {
     if (!thread->at_gate) return;
+    struct hw_gate_queue *queue = &gate->queues[thread->gate_tier];
     thread->at_gate = false;
     if (thread->gate_prev) thread->gate_prev->gate_next = thread->gate_next;
-    else gate->head = thread->gate_next;
+    else queue->head = thread->gate_next;
     if (thread->gate_next) thread->gate_next->gate_prev = thread->gate_prev;
-    else gate->tail = thread->gate_prev;
+    else queue->tail = thread->gate_prev;
     thread->gate_next = thread->gate_prev = NULL;
     gate->length--;
 }
 
 struct hw_thread *
-hw_gate_pop(struct hw_gate *gate)
+hw_gate_pop(struct hw_gate *gate, uint64_t patience_ns, uint64_t now)
 {
-    struct hw_thread *thread = gate->head;
-    if (thread) hw_gate_remove(gate, thread);
+    struct hw_gate_queue *chosen = NULL;
+    for (int tier = 0; tier < HW_TIERS; tier++) {
+        struct hw_gate_queue *queue = &gate->queues[tier];
+        if (queue->head == NULL) continue;
+        if (chosen == NULL || now >= queue->served_ns + patience_ns) chosen = queue;
+    }
+    if (chosen == NULL) return NULL;
+    chosen->served_ns = now;
+    struct hw_thread *thread = chosen->head;
+    hw_gate_remove(gate, thread);
     return thread;
 }

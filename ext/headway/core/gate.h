@@ -1,17 +1,25 @@
-/* The gate's queue: batch threads that are ready but not admitted, first come first served. A thread in it is either parked
- * (native wait, hw_runtime_park) or still in the VM's ready queue, from where it will be sent here if it runs before its turn. */
+/* The gate: batch threads that are ready but not admitted, a queue for each tier, first come first served. A thread in it is either
+ * parked (native wait, hw_runtime_park) or still in the VM's ready queue, from where it will be sent here if it runs before its
+ * turn. */
 #ifndef HW_GATE_H
 #define HW_GATE_H
 
+#include "policy.h"
 #include "thread.h"
 
 struct hw_gate {
-    struct hw_thread *head, *tail;
+    struct hw_gate_queue {
+        struct hw_thread *head, *tail;
+        uint64_t served_ns; /* when it was last served, or last began to wait */
+    } queues[HW_TIERS];
     unsigned length;
 };
 
-void hw_gate_push(struct hw_gate *gate, struct hw_thread *thread); /* does nothing when it is in the queue */
-void hw_gate_remove(struct hw_gate *gate, struct hw_thread *thread); /* does nothing when it isn't */
-struct hw_thread *hw_gate_pop(struct hw_gate *gate);                 /* NULL when empty */
+/* Into the queue of its tier; does nothing when it is in one. */
+void hw_gate_push(struct hw_gate *gate, struct hw_thread *thread, uint64_t now);
+void hw_gate_remove(struct hw_gate *gate, struct hw_thread *thread); /* does nothing when it isn't in one */
+
+/* The lowest tier's first, but a tier that was passed over for `patience_ns` comes first; NULL when empty. */
+struct hw_thread *hw_gate_pop(struct hw_gate *gate, uint64_t patience_ns, uint64_t now);
 
 #endif

@@ -9,13 +9,13 @@ highest_bit(uint64_t value)
     return 63 - __builtin_clzll(value | 1);
 }
 
-/* Bucket 0 spans 2^step_bits steps of 2^unit_bits ns; every later bucket contributes only its upper half, the lower one being
+/* Bucket 0 spans 2^step_bits steps of 1 ns; every later bucket contributes only its upper half, the lower one being
  * what the buckets before it cover already. */
 static uint32_t
 index_of(const struct hw_histogram *h, uint64_t value_ns)
 {
-    int bucket = highest_bit(value_ns | ((UINT64_C(1) << (h->unit_bits + h->step_bits)) - 1)) - h->unit_bits - h->step_bits + 1;
-    uint64_t step = value_ns >> (bucket + h->unit_bits);
+    int bucket = highest_bit(value_ns | ((UINT64_C(1) << h->step_bits) - 1)) - h->step_bits + 1;
+    uint64_t step = value_ns >> bucket;
     return (uint32_t)(((uint64_t)bucket << (h->step_bits - 1)) + step);
 }
 
@@ -25,7 +25,7 @@ highest_equivalent(const struct hw_histogram *h, uint32_t index)
     uint32_t half = UINT32_C(1) << (h->step_bits - 1);
     uint32_t bucket = index < 2 * half ? 0 : index / half - 1;
     uint64_t step = index - (uint64_t)bucket * half;
-    return ((step + 1) << (bucket + h->unit_bits)) - 1;
+    return ((step + 1) << bucket) - 1;
 }
 
 bool
@@ -35,7 +35,6 @@ hw_histogram_init(struct hw_histogram *h, int digits)
     uint64_t steps = 2;
     for (int i = 0; i < digits; i++) steps *= 10;
     h->step_bits = (uint8_t)(highest_bit(steps - 1) + 1);
-    h->unit_bits = (uint8_t)highest_bit(HW_HISTOGRAM_LOWEST_NS);
     h->length = index_of(h, HW_HISTOGRAM_HIGHEST_NS) + 1;
     h->low = UINT32_MAX;
     h->counters = calloc(h->length, sizeof(*h->counters));
@@ -66,7 +65,8 @@ hw_histogram_record(struct hw_histogram *h, uint64_t value_ns)
     if (value_ns > HW_HISTOGRAM_HIGHEST_NS) value_ns = HW_HISTOGRAM_HIGHEST_NS;
 
     uint32_t index = index_of(h, value_ns);
-    if (h->counters[index] < UINT32_MAX) h->counters[index]++;
+    if (h->counters[index] == UINT32_MAX) return; /* full: four billion of one duration tell enough */
+    h->counters[index]++;
     if (index < h->low) h->low = index;
     if (index > h->high) h->high = index;
     if (value_ns > h->max_ns) h->max_ns = value_ns;
@@ -78,13 +78,14 @@ hw_histogram_merge(struct hw_histogram *into, const struct hw_histogram *from)
 {
     if (from->count == 0 || !into->counters || into->length != from->length) return;
     for (uint32_t i = from->low; i <= from->high; i++) {
-        uint64_t sum = (uint64_t)into->counters[i] + from->counters[i];
-        into->counters[i] = sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
+        uint32_t room = UINT32_MAX - into->counters[i];
+        uint32_t added = from->counters[i] < room ? from->counters[i] : room;
+        into->counters[i] += added;
+        into->count += added;
     }
     if (from->low < into->low) into->low = from->low;
     if (from->high > into->high) into->high = from->high;
     if (from->max_ns > into->max_ns) into->max_ns = from->max_ns;
-    into->count += from->count;
 }
 
 uint64_t

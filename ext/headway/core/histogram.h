@@ -1,6 +1,6 @@
 /* Log-linear histogram of durations, after Gil Tene's HdrHistogram: values are counted in buckets whose width doubles with
  * each power of two, each bucket cut into the same number of linear steps, so that every value from 100 ns to 1 h is known
- * to the digits asked for. Values outside are counted at the nearest end.
+ * to the digits asked for. Shorter ones are known to the nanosecond, longer ones count as 1 h.
  *
  * Recording is a handful of instructions and touches one counter; it never allocates. Not synchronised: the owner's lock
  * protects it. */
@@ -10,15 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HW_HISTOGRAM_LOWEST_NS  UINT64_C(100)
 #define HW_HISTOGRAM_HIGHEST_NS UINT64_C(3600000000000)
 
 struct hw_histogram {
     uint64_t count;
     uint64_t max_ns;
     uint32_t length;          /* counters in use by this precision */
-    uint8_t unit_bits;        /* counters of the first bucket are 2^unit_bits ns wide */
-    uint8_t step_bits;        /* 2^step_bits linear steps in the first bucket */
+    uint8_t step_bits;        /* 2^step_bits linear steps of 1 ns in the first bucket */
     uint32_t low, high;       /* counters outside low..high are zero: reset and merge skip them */
     uint32_t *counters;
 };

@@ -5,48 +5,47 @@ const struct hw_policy hw_policy_default = {
     .quantum_ns = 100 * HW_NS_PER_MS,
     .burst_ns = 5 * HW_NS_PER_MS,
     .fresh_ns = 1 * HW_NS_PER_MS,
+    .tier_ns = { 20 * HW_NS_PER_MS, 200 * HW_NS_PER_MS },
+    .patience = 4,
     .starvation_ns = 100 * HW_NS_PER_MS,
     .protection_ns = 5 * HW_NS_PER_MS,
     .granularity_ns = 1 * HW_NS_PER_MS,
     .switches_per_s = 4000,
+    .retry_ns = 2 * HW_NS_PER_MS,
 };
-
-/* Ruby doubles a slice per step of Thread#priority; so does every length here. */
-static uint64_t
-weighted(uint64_t length_ns, int priority)
-{
-    return priority >= 0 ? length_ns << priority : length_ns >> -priority;
-}
 
 uint64_t
 hw_policy_quantum_ns(const struct hw_policy *policy, const struct hw_thread *thread)
 {
-    return weighted(thread->quantum_ns ? thread->quantum_ns : policy->quantum_ns, thread->priority);
-}
-
-uint64_t
-hw_policy_burst_limit_ns(const struct hw_policy *policy, const struct hw_thread *thread)
-{
-    return weighted(policy->burst_ns, thread->priority);
+    return thread->quantum_ns ? thread->quantum_ns : policy->quantum_ns;
 }
 
 uint64_t
 hw_policy_burst_ns(const struct hw_thread *thread, uint64_t now)
 {
-    return thread->burst_ns + (thread->state == HW_RUNNING ? now - thread->resumed_ns : 0);
+    return thread->burst_ns + (thread->state == HW_RUNNING && now > thread->resumed_ns ? now - thread->resumed_ns : 0);
 }
 
 bool
 hw_policy_is_batch(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now)
 {
     if (thread->set_class != HW_CLASS_MEASURED) return thread->set_class == HW_CLASS_BATCH;
-    return hw_policy_burst_ns(thread, now) >= hw_policy_burst_limit_ns(policy, thread);
+    return hw_policy_burst_ns(thread, now) >= policy->burst_ns;
+}
+
+uint8_t
+hw_policy_tier(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now)
+{
+    uint64_t attained_ns = hw_policy_burst_ns(thread, now);
+    uint8_t tier = 0;
+    while (tier < HW_TIERS - 1 && attained_ns >= policy->tier_ns[tier]) tier++;
+    return tier;
 }
 
 uint64_t
 hw_policy_burst_at_block_ns(const struct hw_policy *policy, const struct hw_thread *thread)
 {
-    uint64_t memory_ns = HW_BURST_MEMORY * hw_policy_burst_limit_ns(policy, thread);
+    uint64_t memory_ns = HW_BURST_MEMORY * policy->burst_ns;
     return thread->burst_ns < memory_ns ? thread->burst_ns : memory_ns;
 }
 
@@ -75,8 +74,7 @@ fair_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder,
     if (!holder->batch) {
         if (holder->fresh && rivals->proven_ready > 0) return holder->resumed_ns + rivals->granularity_ns;
         if (holder->set_class == HW_CLASS_INTERACTIVE) return HW_NEVER;
-        uint64_t limit_ns = hw_policy_burst_limit_ns(policy, holder);
-        return holder->resumed_ns + (limit_ns > holder->burst_ns ? limit_ns - holder->burst_ns : 0);
+        return holder->resumed_ns + (policy->burst_ns > holder->burst_ns ? policy->burst_ns - holder->burst_ns : 0);
     }
 
     uint64_t at_ns = HW_NEVER;
@@ -105,7 +103,6 @@ hw_policy_granularity_ns(const struct hw_policy *policy, uint64_t level)
 {
     /* Free for a twentieth of a second's budget, then growing with what is over it: the rate settles at the budget. */
     uint64_t free_level = policy->switches_per_s / 20;
-    if (free_level == 0 || level <= free_level) return 0;
-    uint64_t over = level - free_level;
+    uint64_t over = level > free_level ? level - free_level : 0;
     return over >= free_level ? policy->granularity_ns : policy->granularity_ns * over / free_level;
 }

@@ -27,10 +27,13 @@ struct hw_policy {
     uint64_t quantum_ns;     /* batch against batch; Ruby's own is 100 ms */
     uint64_t burst_ns;       /* run time since the last voluntary block from which a thread is batch */
     uint64_t fresh_ns;       /* run time a new thread gets before it is batch: it has proven nothing yet */
+    uint64_t tier_ns[2];     /* attained service from which a batch thread is in the second and in the third tier */
+    unsigned patience;       /* a tier that waits is passed over for so many quanta at the most */
     uint64_t starvation_ns;  /* an admitted thread that was ready for so long runs next, whatever its class */
     uint64_t protection_ns;  /* and for so long at least */
     uint64_t granularity_ns; /* upper bound of the run time kept before a forced switch, once the budget is spent */
     unsigned switches_per_s; /* the budget: forced switches a second that cost no granularity */
+    uint64_t retry_ns;       /* a preemption that nothing came of is asked for again after so long */
 };
 
 /* A slept nanosecond takes this many off the burst, and a burst is remembered up to this many times the limit: so a CPU-bound
@@ -53,8 +56,13 @@ struct hw_rivals {
 };
 
 uint64_t hw_policy_quantum_ns(const struct hw_policy *policy, const struct hw_thread *thread);
-uint64_t hw_policy_burst_limit_ns(const struct hw_policy *policy, const struct hw_thread *thread);
 uint64_t hw_policy_burst_ns(const struct hw_thread *thread, uint64_t now);
+/* Among batch threads least attained service goes first, in tiers within which the first to come is the first served: a thread
+ * that turned batch for a moment (a garbage collection, a big response) doesn't wait behind those that compute for ever, and
+ * pieces of work of similar size are still done one after the other. */
+#define HW_TIERS 3
+uint8_t hw_policy_tier(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now);
+
 bool hw_policy_is_batch(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now);
 
 /* The burst of a thread that blocks, and of one that was blocked for `slept_ns`. */

@@ -109,7 +109,7 @@ hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event 
 
     pthread_mutex_lock(&rt->lock);
     uint64_t now = hw_now_ns();
-    if (thread->link) {
+    if (thread->link && atomic_load_explicit(&rt->active, memory_order_relaxed)) {
         switch (event) {
           case HW_EVENT_READY:
             hw_scheduler_ready(scheduler, thread, now, &orders);
@@ -190,6 +190,10 @@ hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread, uint64_t until_
             if (timed_out && !starved && !atomic_load_explicit(&thread->open, memory_order_relaxed)) rt->park_timeouts++;
             break;
         }
+        if (timed_out && hw_scheduler_repair(&rt->scheduler, thread, now)) {
+            rt->park_timeouts++;
+            continue;
+        }
         /* The gate may have closed again between the wake-up and now. */
         atomic_store_explicit(&thread->open, false, memory_order_relaxed);
         if (spins) {
@@ -206,6 +210,22 @@ hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread, uint64_t until_
     }
     thread->parked = false;
     pthread_mutex_unlock(&rt->lock);
+}
+
+void
+hw_runtime_set_class(struct hw_runtime *rt, struct hw_thread *thread, enum hw_class set_class)
+{
+    struct hw_orders orders = { .tick_ns = HW_NEVER };
+    pthread_mutex_lock(&rt->lock);
+    uint64_t now = hw_now_ns();
+    thread->set_class = set_class;
+    if (thread->link && atomic_load_explicit(&rt->active, memory_order_relaxed)) {
+        hw_scheduler_set_class(&rt->scheduler, thread, set_class, now);
+        hw_scheduler_tick(&rt->scheduler, now, &orders);
+        carry_out(rt, &orders, now);
+    }
+    pthread_mutex_unlock(&rt->lock);
+    finish(rt, &orders);
 }
 
 void
@@ -258,7 +278,7 @@ hw_runtime_add(struct hw_runtime *rt, enum hw_state state, bool fresh)
     struct hw_thread *thread = take_record(rt);
     if (thread == NULL) return NULL;
     thread->fresh = fresh;
-    thread->pthread = pthread_self();
+    if (state == HW_RUNNING) thread->pthread = pthread_self();
     pthread_mutex_lock(&rt->lock);
     hw_scheduler_add(&rt->scheduler, thread, state, hw_now_ns());
     pthread_mutex_unlock(&rt->lock);
@@ -283,7 +303,7 @@ void
 hw_runtime_revive(struct hw_runtime *rt, struct hw_thread *thread, enum hw_state state)
 {
     pthread_mutex_lock(&rt->lock);
-    thread->pthread = pthread_self();
+    if (state == HW_RUNNING) thread->pthread = pthread_self();
     hw_scheduler_revive(&rt->scheduler, thread, state, hw_now_ns());
     pthread_mutex_unlock(&rt->lock);
 }
@@ -327,7 +347,9 @@ hw_runtime_ended(struct hw_runtime *rt, const char *name_start, size_t length)
     if (names >= ENDED_NAMES) return last;
 
     struct hw_ended *ended = calloc(1, sizeof(*ended));
-    if (ended == NULL || !hw_account_init(&ended->account, 2)) {
+    if (ended == NULL) return NULL;
+    if (!hw_account_init(&ended->account, 2)) {
+        hw_account_free(&ended->account);
         free(ended);
         return NULL;
     }
@@ -341,10 +363,8 @@ hw_runtime_ended(struct hw_runtime *rt, const char *name_start, size_t length)
 }
 
 void
-hw_runtime_reset(struct hw_runtime *rt)
+hw_runtime_reset_locked(struct hw_runtime *rt, uint64_t now)
 {
-    pthread_mutex_lock(&rt->lock);
-    uint64_t now = hw_now_ns();
     struct hw_scheduler *scheduler = &rt->scheduler;
     for (struct hw_thread *thread = scheduler->threads; thread; thread = thread->next) {
         hw_account_reset(&thread->account);
@@ -356,8 +376,16 @@ hw_runtime_reset(struct hw_runtime *rt)
     }
     hw_account_reset(&scheduler->account);
     scheduler->preemptions = scheduler->retries = 0;
+    scheduler->just_suspended = NULL;
     rt->parks = rt->park_timeouts = 0;
     rt->started_ns = now;
+}
+
+void
+hw_runtime_reset(struct hw_runtime *rt)
+{
+    pthread_mutex_lock(&rt->lock);
+    hw_runtime_reset_locked(rt, hw_now_ns());
     pthread_mutex_unlock(&rt->lock);
 }
 
@@ -375,16 +403,28 @@ hw_runtime_init(struct hw_runtime *rt, void (*trigger)(void))
     return hw_scheduler_init(&rt->scheduler, &hw_policy_default);
 }
 
+/* A trigger from the ticker may hit a context that has just stopped running; a signal hits the holder. */
+#define POLL_RETRY_NS (1 * HW_NS_PER_MS)
+
+/* Lock held. */
+static void
+set_policy(struct hw_runtime *rt, const struct hw_policy *policy, enum hw_preempt preempt)
+{
+    struct hw_policy adapted = *policy;
+    if (preempt == HW_POLL) adapted.retry_ns = POLL_RETRY_NS;
+    rt->preempt = preempt;
+    hw_scheduler_set_policy(&rt->scheduler, &adapted, hw_now_ns());
+}
+
 /* Threads are added by the caller, before or after. */
 bool
 hw_runtime_start(struct hw_runtime *rt, const struct hw_policy *policy, enum hw_preempt preempt)
 {
     if (preempt == HW_SIGNAL && policy->kind != HW_OBSERVE && !hw_signal_install(rt->trigger)) return false;
     pthread_mutex_lock(&rt->lock);
-    rt->preempt = preempt;
     rt->signal_lost = false;
     rt->started_ns = hw_now_ns();
-    hw_scheduler_set_policy(&rt->scheduler, policy, rt->started_ns);
+    set_policy(rt, policy, preempt);
     atomic_store(&rt->active, true);
     pthread_mutex_unlock(&rt->lock);
     hw_ticker_ensure(rt);
@@ -397,9 +437,8 @@ hw_runtime_configure(struct hw_runtime *rt, const struct hw_policy *policy, enum
     bool signals = preempt == HW_SIGNAL && policy->kind != HW_OBSERVE;
     if (signals) signals = hw_signal_install(rt->trigger);
     pthread_mutex_lock(&rt->lock);
-    rt->preempt = preempt;
     rt->signal_lost = preempt == HW_SIGNAL && policy->kind != HW_OBSERVE && !signals;
-    hw_scheduler_set_policy(&rt->scheduler, policy, hw_now_ns());
+    set_policy(rt, policy, preempt);
     unpark_all(rt);
     hw_ticker_at(rt, hw_now_ns());
     pthread_mutex_unlock(&rt->lock);

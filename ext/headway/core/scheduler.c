@@ -46,6 +46,22 @@ admit(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
     if (thread) hw_gate_remove(&s->gate, thread);
     s->admitted = thread;
     s->admitted_ns = now;
+    s->turn = false;
+}
+
+/* Whoever is next, or nobody. */
+static void
+admit_next(struct hw_scheduler *s, uint64_t now)
+{
+    struct hw_thread *next = hw_gate_pop(&s->gate, s->policy.patience * s->policy.quantum_ns, now);
+    admit(s, next, now);
+    for (int tier = 0; next && tier < next->tier; tier++) s->turn |= s->gate.queues[tier].head != NULL;
+}
+
+static bool
+overtakes(const struct hw_scheduler *s, const struct hw_thread *thread)
+{
+    return thread->state == HW_READY && thread->tier < s->admitted->tier && !s->turn;
 }
 
 /* Re-establishes invariants 3 and 4 for one thread, after its state or its class changed. */
@@ -55,13 +71,18 @@ place(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
     bool contends = thread->batch && thread->state != HW_SUSPENDED && s->policy.kind == HW_FAIR;
     if (!contends) {
         hw_gate_remove(&s->gate, thread);
-        if (s->admitted == thread) admit(s, hw_gate_pop(&s->gate), now);
+        if (s->admitted == thread) admit_next(s, now);
     }
     else if (s->admitted == NULL) {
         admit(s, thread, now);
     }
+    else if (s->admitted != thread && overtakes(s, thread)) {
+        struct hw_thread *overtaken = s->admitted;
+        admit(s, thread, now);
+        if (overtaken->state == HW_READY) hw_gate_push(&s->gate, overtaken, now);
+    }
     else if (s->admitted != thread && thread->state == HW_READY) {
-        hw_gate_push(&s->gate, thread);
+        hw_gate_push(&s->gate, thread, now);
     }
     else {
         hw_gate_remove(&s->gate, thread);
@@ -81,6 +102,7 @@ static void
 settle(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
 {
     thread->batch = hw_policy_is_batch(&s->policy, thread, now);
+    thread->tier = hw_policy_tier(&s->policy, thread, now);
     recount(s, thread, counts_as(thread), now);
     place(s, thread, now);
 }
@@ -100,6 +122,7 @@ static void
 judge_holder(struct hw_scheduler *s, uint64_t now)
 {
     struct hw_thread *holder = s->holder;
+    if (holder) holder->tier = hw_policy_tier(&s->policy, holder, now);
     if (holder && !holder->batch && hw_policy_is_batch(&s->policy, holder, now)) settle(s, holder, now);
 }
 
@@ -112,6 +135,22 @@ end_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
     thread->burst_ns += hold_ns;
     thread->asked = false;
     if (s->holder == thread) s->holder = NULL;
+}
+
+/* The thread runs, so whoever was thought to run doesn't: an event was missed. */
+static void
+take_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
+{
+    struct hw_thread *missed = s->holder;
+    if (missed && missed != thread) {
+        end_hold(s, missed, now);
+        enter(s, missed, HW_SUSPENDED, now);
+        settle(s, missed, now);
+    }
+    s->holder = thread;
+    thread->resumed_ns = now;
+    thread->resumes = ++s->resumes;
+    thread->asked = false;
 }
 
 /* -- the budget of forced switches -------------------------------------------------------------------------------------- */
@@ -152,9 +191,9 @@ static void
 order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
 {
     struct hw_thread *holder = s->holder;
-    if (holder == NULL || holder->yielding) {
+    if (holder == NULL) {
         /* Nobody runs as far as events tell, yet somebody waits: look again in case an event was missed. */
-        if (s->counts[HW_IS_READY] > 0 && s->policy.kind != HW_OBSERVE) orders->tick_ns = now + HW_RETRY_NS;
+        if (s->counts[HW_IS_READY] > 0 && s->policy.kind != HW_OBSERVE) orders->tick_ns = now + s->policy.retry_ns;
         return;
     }
     uint64_t at_ns = yield_at(s, holder, now);
@@ -162,7 +201,12 @@ order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
         orders->tick_ns = at_ns;
         return;
     }
-    if (!holder->asked || now >= holder->asked_ns + HW_RETRY_NS) {
+    if (holder->yielding) {
+        /* Back from the gate but still in the job, which looks for itself before it ends. */
+        orders->tick_ns = now + s->policy.retry_ns;
+        return;
+    }
+    if (!holder->asked || now >= holder->asked_ns + s->policy.retry_ns) {
         orders->preempt = holder;
         orders->retry = holder->asked;
         if (holder->asked) s->retries++;
@@ -170,7 +214,7 @@ order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
         holder->asked = true;
         holder->asked_ns = now;
     }
-    orders->tick_ns = holder->asked_ns + HW_RETRY_NS;
+    orders->tick_ns = holder->asked_ns + s->policy.retry_ns;
 }
 
 static void
@@ -218,10 +262,7 @@ hw_scheduler_add(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state
     thread->state = state;
     thread->since_ns = thread->resumed_ns = now;
     if (thread->fresh) thread->burst_ns = fresh_burst_ns(s);
-    if (state == HW_RUNNING) {
-        s->holder = thread;
-        thread->resumes = ++s->resumes;
-    }
+    if (state == HW_RUNNING) take_hold(s, thread, now);
     settle(s, thread, now);
 }
 
@@ -233,13 +274,8 @@ hw_scheduler_revive(struct hw_scheduler *s, struct hw_thread *thread, enum hw_st
     thread->since_ns = thread->resumed_ns = now;
     thread->burst_ns = thread->protected_ns = 0;
     thread->asked = false;
-    if (state == HW_RUNNING) {
-        s->holder = thread;
-        thread->resumes = ++s->resumes;
-    }
-    else if (s->holder == thread) {
-        s->holder = NULL;
-    }
+    if (state == HW_RUNNING) take_hold(s, thread, now);
+    else if (s->holder == thread) s->holder = NULL;
     settle(s, thread, now);
 }
 
@@ -248,6 +284,7 @@ hw_scheduler_remove(struct hw_scheduler *s, struct hw_thread *thread, uint64_t n
 {
     *orders = ORDERS_NONE;
     if (thread->link == NULL) return;
+    if (s->just_suspended == thread) s->just_suspended = NULL;
     if (thread->state == HW_RUNNING) end_hold(s, thread, now);
     enter(s, thread, HW_SUSPENDED, now);
     settle(s, thread, now);
@@ -283,12 +320,6 @@ hw_scheduler_resumed(struct hw_scheduler *s, struct hw_thread *thread, uint64_t 
     if (thread->state == HW_RUNNING && s->holder == thread) return;
     s->just_suspended = NULL;
 
-    struct hw_thread *missed = s->holder;
-    if (missed && missed != thread) {
-        end_hold(s, missed, now);
-        enter(s, missed, HW_SUSPENDED, now);
-        settle(s, missed, now);
-    }
     if (thread->state == HW_READY) {
         uint64_t waited_ns = elapsed(thread->since_ns, now);
         hw_histogram_record(&thread->account.wait, waited_ns);
@@ -296,17 +327,14 @@ hw_scheduler_resumed(struct hw_scheduler *s, struct hw_thread *thread, uint64_t 
         if (now >= hw_scheduler_starves_at_ns(s, thread)) thread->protected_ns = now + s->policy.protection_ns;
     }
     enter(s, thread, HW_RUNNING, now);
-    thread->resumed_ns = now;
-    thread->resumes = ++s->resumes;
-    thread->asked = false;
-    s->holder = thread;
+    take_hold(s, thread, now);
 
     /* An owner whose time is up and who isn't running hands the admission to whoever the VM chose. */
     if (thread->batch && s->policy.kind == HW_FAIR && s->admitted && s->admitted != thread &&
         s->admitted->state == HW_READY && !s->admitted->parked && admission_expired(s, now)) {
         struct hw_thread *before = s->admitted;
         admit(s, thread, now);
-        hw_gate_push(&s->gate, before);
+        hw_gate_push(&s->gate, before, now);
     }
     settle(s, thread, now);
     order_wake(s, now, orders);
@@ -327,7 +355,7 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
         count_forced_switch(s, now);
         enter(s, thread, HW_READY, now);
         if (s->admitted == thread && s->gate.length > 0 && admission_expired(s, now)) {
-            admit(s, hw_gate_pop(&s->gate), now);
+            admit_next(s, now);
         }
     }
     else if (thread->state != HW_SUSPENDED) {
@@ -374,14 +402,36 @@ hw_scheduler_starves_at_ns(const struct hw_scheduler *s, const struct hw_thread 
     return from_ns + s->policy.starvation_ns;
 }
 
+/* No admission lasts longer than this while others wait, unless its owner keeps the GVL in native code. */
+#define OVERDUE_NS HW_NS_PER_S
+
+bool
+hw_scheduler_repair(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
+{
+    bool wrong = false;
+    if (thread->state != HW_READY) {
+        enter(s, thread, HW_READY, now);
+        settle(s, thread, now);
+        wrong = true;
+    }
+    struct hw_thread *admitted = s->admitted;
+    bool overdue = admitted && admitted != thread && now > s->admitted_ns + hw_policy_quantum_ns(&s->policy, admitted) +
+        s->policy.starvation_ns + s->policy.protection_ns + OVERDUE_NS;
+    if (thread->at_gate && (admitted == NULL || admitted->state == HW_SUSPENDED || overdue)) {
+        admit_next(s, now);
+        if (admitted) place(s, admitted, now);
+        wrong = true;
+    }
+    return wrong;
+}
+
 bool
 hw_scheduler_must_yield(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
 {
     /* The caller runs, whatever events said. */
-    s->holder = thread;
-    if (thread->state != HW_RUNNING) {
+    if (thread->state != HW_RUNNING || s->holder != thread) {
         enter(s, thread, HW_RUNNING, now);
-        thread->resumed_ns = now;
+        take_hold(s, thread, now);
     }
     thread->asked = false;
     settle(s, thread, now);

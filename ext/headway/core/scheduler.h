@@ -24,6 +24,7 @@ struct hw_scheduler {
     struct hw_thread *holder;   /* NULL: nobody, or unknown after a missed event */
     struct hw_thread *admitted;
     uint64_t admitted_ns;
+    bool turn;                  /* admitted ahead of a lower tier, which had its share: not to be overtaken */
     struct hw_gate gate;
     unsigned counts[HW_COUNTS];
     uint64_t contended_ns;
@@ -59,9 +60,6 @@ void hw_scheduler_resumed(struct hw_scheduler *scheduler, struct hw_thread *thre
 void hw_scheduler_suspended(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now, struct hw_orders *orders);
 void hw_scheduler_tick(struct hw_scheduler *scheduler, uint64_t now, struct hw_orders *orders);
 
-/* How long a preemption may take before it is asked for again. */
-#define HW_RETRY_NS (2 * HW_NS_PER_MS)
-
 /* Called by the running thread itself. */
 void hw_scheduler_set_class(struct hw_scheduler *scheduler, struct hw_thread *thread, enum hw_class set_class, uint64_t now);
 bool hw_scheduler_must_yield(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now);
@@ -69,6 +67,9 @@ bool hw_scheduler_must_yield(struct hw_scheduler *scheduler, struct hw_thread *t
 /* Whether a thread that gives way may leave the gate, and when it may at the latest (HW_NEVER: when its turn comes). */
 bool hw_scheduler_gate_open(const struct hw_scheduler *scheduler, const struct hw_thread *thread, uint64_t now);
 uint64_t hw_scheduler_starves_at_ns(const struct hw_scheduler *scheduler, const struct hw_thread *thread);
+
+/* For a parked thread whose wait ran out: repairs what a missed event may have left wrong. True when something was. */
+bool hw_scheduler_repair(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now);
 
 bool hw_account_init(struct hw_account *account, int digits);
 void hw_account_reset(struct hw_account *account);

@@ -24,17 +24,29 @@ ours(const siginfo_t *info)
 }
 
 static void
-hw_signal_handler(int number, siginfo_t *info, void *context)
+hand_on(int number, siginfo_t *info, void *context)
 {
-    int saved_errno = errno;
-    if (ours(info)) {
-        trigger_job();
-    }
-    else if (before.sa_flags & SA_SIGINFO) {
+    if (before.sa_flags & SA_SIGINFO) {
         if (before.sa_sigaction) before.sa_sigaction(number, info, context);
     }
     else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
         before.sa_handler(number);
+    }
+}
+
+static void
+hw_signal_handler(int number, siginfo_t *info, void *context)
+{
+    /* A handler that was set after ours may hand a foreign signal on to ours, which hands it back. */
+    static volatile sig_atomic_t handing_on;
+    int saved_errno = errno;
+    if (ours(info)) {
+        trigger_job();
+    }
+    else if (!handing_on) {
+        handing_on = 1;
+        hand_on(number, info, context);
+        handing_on = 0;
     }
     errno = saved_errno;
 }

@@ -43,8 +43,9 @@ struct hw_ended {
 
 struct hw_thread {
     struct hw_thread *next, **link;           /* the scheduler's list of living threads */
-    struct hw_thread *gate_next, *gate_prev;  /* the gate's queue; NULL outside */
-    bool at_gate;                             /* in that queue */
+    struct hw_thread *gate_next, *gate_prev;  /* the gate's queue of its tier */
+    bool at_gate;                             /* in one of its queues: that of gate_tier */
+    uint8_t gate_tier;
 
     enum hw_state state;
     uint64_t since_ns;       /* when it entered the state */
@@ -52,13 +53,13 @@ struct hw_thread {
     uint64_t burst_ns;       /* run time since it last blocked, less what it slept; not counting the current hold */
     uint64_t protected_ns;   /* not preempted before this time: it starved */
     uint64_t quantum_ns;     /* its own; 0 = the process's */
-    int8_t priority;         /* Thread#priority, -3 to 3, as last seen */
     enum hw_class set_class;
     bool batch;              /* its class as last judged */
+    uint8_t tier;            /* and its tier among batch threads: the less service attained, the lower */
     bool fresh;              /* has never blocked of its own accord */
     uint8_t counts_as;       /* which of the scheduler's counts it is in: bits of enum hw_count */
 
-    bool yielding;           /* gives way right now: its SUSPENDED means READY */
+    atomic_bool yielding;    /* gives way right now: its SUSPENDED means READY */
     bool asked;              /* a preemption is under way */
     uint64_t asked_ns;
     uint64_t resumes;        /* the scheduler's resume number of its last hold */

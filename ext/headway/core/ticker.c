@@ -10,7 +10,6 @@
 
 /* While threads compete the ticker wakes this often whether or not something is due, so that an event hook need not wake it for
  * every deadline: waking it costs more than all else a hook does. */
-#define LINGER_NS (2 * HW_NS_PER_MS)
 #define LINGERS_FOR_NS (50 * HW_NS_PER_MS)
 
 static void
@@ -52,7 +51,7 @@ run(void *arg)
             tick(rt, now);
             continue;
         }
-        uint64_t linger_ns = now < rt->contended_ns + LINGERS_FOR_NS ? now + LINGER_NS : HW_NEVER;
+        uint64_t linger_ns = now < rt->contended_ns + LINGERS_FOR_NS ? now + rt->scheduler.policy.retry_ns : HW_NEVER;
         rt->ticker_wake_ns = linger_ns < rt->tick_ns ? linger_ns : rt->tick_ns;
         hw_cond_wait_until(&rt->ticker_cond, &rt->lock, rt->ticker_wake_ns);
         rt->ticker_wake_ns = 0; /* awake: nobody need wake it */

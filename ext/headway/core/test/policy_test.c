@@ -1,0 +1,209 @@
+/* Tables for the pure functions of the policy. Times are written in milliseconds. */
+#include "policy.h"
+#include "test.h"
+
+#define MS(ms) ((uint64_t)((ms) * 1e6))
+
+static const struct hw_policy fair = {
+    .kind = HW_FAIR,
+    .quantum_ns = MS(100),
+    .burst_ns = MS(5),
+    .fresh_ns = MS(1),
+    .starvation_ns = MS(100),
+    .protection_ns = MS(5),
+    .granularity_ns = MS(1),
+    .switches_per_s = 4000,
+};
+
+static struct hw_policy
+of_kind(enum hw_policy_kind kind)
+{
+    struct hw_policy policy = fair;
+    policy.kind = kind;
+    return policy;
+}
+
+TEST(the_default_is_as_documented)
+{
+    CHECK(hw_policy_default.kind == HW_FAIR);
+    CHECK_EQUAL(MS(100), hw_policy_default.quantum_ns);
+    CHECK_EQUAL(MS(5), hw_policy_default.burst_ns);
+    CHECK_EQUAL(MS(100), hw_policy_default.starvation_ns);
+    CHECK_EQUAL(MS(5), hw_policy_default.protection_ns);
+    CHECK(hw_policy_default.fresh_ns <= hw_policy_default.burst_ns);
+}
+
+TEST(a_threads_own_quantum_goes_before_the_process)
+{
+    struct hw_thread thread = { .quantum_ns = 0 };
+    CHECK_EQUAL(MS(100), hw_policy_quantum_ns(&fair, &thread));
+    thread.quantum_ns = MS(1);
+    CHECK_EQUAL(MS(1), hw_policy_quantum_ns(&fair, &thread));
+    thread.quantum_ns = UINT64_C(4294967) * HW_NS_PER_MS;
+    CHECK_EQUAL(UINT64_C(4294967000000), hw_policy_quantum_ns(&fair, &thread));
+}
+
+TEST(a_burst_grows_only_while_running)
+{
+    struct hw_thread thread = { .burst_ns = MS(2), .resumed_ns = MS(10) };
+    for (int state = 0; state < HW_STATE_COUNT; state++) {
+        thread.state = (enum hw_state)state;
+        CHECK_EQUAL(state == HW_RUNNING ? MS(5) : MS(2), hw_policy_burst_ns(&thread, MS(13)));
+    }
+}
+
+TEST(a_clock_that_steps_back_makes_nobody_batch)
+{
+    struct hw_thread thread = { .state = HW_RUNNING, .burst_ns = MS(2), .resumed_ns = MS(10) };
+    CHECK_EQUAL(MS(2), hw_policy_burst_ns(&thread, MS(9)));
+    CHECK(!hw_policy_is_batch(&fair, &thread, MS(9)));
+}
+
+TEST(classes)
+{
+    const struct {
+        enum hw_class set_class;
+        enum hw_state state;
+        double burst_ms, ran_ms;
+        bool batch;
+    } cases[] = {
+        { HW_CLASS_MEASURED, HW_SUSPENDED, 0, 0, false },     { HW_CLASS_MEASURED, HW_READY, 4.999, 50, false },
+        { HW_CLASS_MEASURED, HW_READY, 5, 0, true },          { HW_CLASS_MEASURED, HW_SUSPENDED, 5, 0, true },
+        { HW_CLASS_MEASURED, HW_RUNNING, 0, 4.999, false },   { HW_CLASS_MEASURED, HW_RUNNING, 0, 5, true },
+        { HW_CLASS_MEASURED, HW_RUNNING, 3, 1.999, false },   { HW_CLASS_MEASURED, HW_RUNNING, 3, 2, true },
+        { HW_CLASS_BATCH, HW_RUNNING, 0, 0, true },           { HW_CLASS_BATCH, HW_SUSPENDED, 0, 0, true },
+        { HW_CLASS_INTERACTIVE, HW_RUNNING, 90, 9000, false }, { HW_CLASS_INTERACTIVE, HW_READY, 90, 0, false },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct hw_thread thread = { .set_class = cases[i].set_class,
+                                    .state = cases[i].state,
+                                    .burst_ns = MS(cases[i].burst_ms),
+                                    .resumed_ns = MS(1000) };
+        CHECK(hw_policy_is_batch(&fair, &thread, MS(1000) + MS(cases[i].ran_ms)) == cases[i].batch, "case %zu", i);
+    }
+}
+
+TEST(sleep_pays_off_a_burst_and_memory_is_short)
+{
+    const struct {
+        double burst_ms, slept_ms, left_ms;
+    } cases[] = { { 0, 0, 0 }, { 0, 10, 0 }, { 5, 0, 5 }, { 5, 1, 3 }, { 5, 2.5, 0 }, { 5, 1000, 0 }, { 10, 0.001, 9.998 } };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        CHECK_EQUAL(MS(cases[i].left_ms), hw_policy_burst_after_sleep_ns(MS(cases[i].burst_ms), MS(cases[i].slept_ms)));
+    }
+
+    struct hw_thread thread = { .burst_ns = MS(9) };
+    CHECK_EQUAL(MS(9), hw_policy_burst_at_block_ns(&fair, &thread));
+    thread.burst_ns = MS(9000);
+    uint64_t kept_ns = hw_policy_burst_at_block_ns(&fair, &thread);
+    CHECK_EQUAL(HW_BURST_MEMORY * fair.burst_ns, kept_ns);
+
+    /* The promises of policy.h: a nap leaves it batch, 5 ms of sleep don't. */
+    CHECK(hw_policy_burst_after_sleep_ns(kept_ns, HW_NS_PER_US) >= fair.burst_ns);
+    CHECK(hw_policy_burst_after_sleep_ns(kept_ns, MS(5)) < fair.burst_ns);
+}
+
+#define NEVER_MS -1.0
+
+struct yield_case {
+    const char *what;
+    struct hw_thread holder;
+    struct hw_rivals rivals;
+    double yield_ms;
+};
+
+static void
+check_yields(const struct hw_policy *policy, const struct yield_case *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t expected_ns = cases[i].yield_ms < 0 ? HW_NEVER : MS(cases[i].yield_ms);
+        uint64_t found_ns = hw_policy_yield_at_ns(policy, &cases[i].holder, &cases[i].rivals);
+        CHECK(found_ns == expected_ns, "%s: %" PRIu64 " expected, %" PRIu64 " found", cases[i].what, expected_ns, found_ns);
+    }
+}
+
+/* Every holder below was resumed at 1000 ms. */
+#define HOLDER(...) { .state = HW_RUNNING, .resumed_ns = MS(1000), __VA_ARGS__ }
+
+TEST(when_a_holder_gives_way_under_fair)
+{
+    const struct yield_case cases[] = {
+        { "batch, alone", HOLDER(.batch = true), { .ready = 0, .gate_waiting = true, .other_admitted = true }, NEVER_MS },
+        { "interactive, alone", HOLDER(.batch = false), { .ready = 0 }, NEVER_MS },
+        { "batch beside interactive", HOLDER(.batch = true), { .ready = 1, .interactive_ready = 1 }, 1000 },
+        { "batch beside interactive, over the budget", HOLDER(.batch = true),
+          { .ready = 1, .interactive_ready = 1, .granularity_ns = MS(0.5) }, 1000.5 },
+        { "protected", HOLDER(.batch = true, .protected_ns = MS(1005)), { .ready = 1, .interactive_ready = 1 }, 1005 },
+        { "protected once", HOLDER(.batch = true, .protected_ns = MS(900)), { .ready = 1, .interactive_ready = 1 }, 1000 },
+        { "admitted, nobody at the gate", HOLDER(.batch = true), { .ready = 1, .admitted_ns = MS(950) }, NEVER_MS },
+        { "admitted, one at the gate", HOLDER(.batch = true), { .ready = 1, .gate_waiting = true, .admitted_ns = MS(950) }, 1050 },
+        { "admitted, its own quantum", HOLDER(.batch = true, .quantum_ns = MS(10)),
+          { .ready = 1, .gate_waiting = true, .admitted_ns = MS(995) }, 1005 },
+        { "admitted, quantum over, protected", HOLDER(.batch = true, .protected_ns = MS(1003)),
+          { .ready = 1, .gate_waiting = true, .admitted_ns = MS(800) }, 1003 },
+        { "admitted, gate and interactive", HOLDER(.batch = true),
+          { .ready = 2, .interactive_ready = 1, .gate_waiting = true, .admitted_ns = MS(999), .granularity_ns = MS(1) }, 1001 },
+        { "batch, another admitted", HOLDER(.batch = true), { .ready = 1, .other_admitted = true }, 1000 },
+        { "batch, another admitted, over the budget", HOLDER(.batch = true),
+          { .ready = 2, .interactive_ready = 1, .other_admitted = true, .granularity_ns = MS(1) }, 1000 },
+        { "batch, another admitted, protected", HOLDER(.batch = true, .protected_ns = MS(1002)),
+          { .ready = 1, .other_admitted = true }, 1002 },
+        { "interactive turns batch", HOLDER(.burst_ns = 0), { .ready = 1 }, 1005 },
+        { "interactive turns batch sooner", HOLDER(.burst_ns = MS(4)), { .ready = 1, .interactive_ready = 1 }, 1001 },
+        { "interactive is batch already", HOLDER(.burst_ns = MS(7)), { .ready = 1 }, 1000 },
+        { "interactive by hand", HOLDER(.set_class = HW_CLASS_INTERACTIVE, .burst_ns = MS(70)), { .ready = 9 }, NEVER_MS },
+        { "fresh beside fresh", HOLDER(.fresh = true, .burst_ns = MS(4)), { .ready = 1, .interactive_ready = 1 }, 1001 },
+        { "fresh beside proven", HOLDER(.fresh = true, .burst_ns = MS(4)),
+          { .ready = 1, .interactive_ready = 1, .proven_ready = 1, .granularity_ns = MS(0.25) }, 1000.25 },
+        { "proven beside proven", HOLDER(.burst_ns = MS(4)), { .ready = 1, .interactive_ready = 1, .proven_ready = 1 }, 1001 },
+    };
+    check_yields(&fair, cases, sizeof(cases) / sizeof(*cases));
+}
+
+TEST(when_a_holder_gives_way_under_quantum)
+{
+    struct hw_policy policy = of_kind(HW_QUANTUM);
+    const struct yield_case cases[] = {
+        { "alone", HOLDER(.batch = true), { .ready = 0 }, NEVER_MS },
+        { "contended before it ran", HOLDER(.batch = false), { .ready = 1, .interactive_ready = 1, .contended_ns = MS(900) }, 1100 },
+        { "contended since", HOLDER(.batch = true), { .ready = 1, .contended_ns = MS(1070) }, 1170 },
+        { "its own quantum", HOLDER(.quantum_ns = MS(1)), { .ready = 1, .contended_ns = MS(900) }, 1001 },
+        { "the longest", HOLDER(.quantum_ns = MS(4294967)), { .ready = 1 }, 4295967 },
+    };
+    check_yields(&policy, cases, sizeof(cases) / sizeof(*cases));
+}
+
+TEST(nobody_gives_way_under_observe)
+{
+    struct hw_policy policy = of_kind(HW_OBSERVE);
+    const struct yield_case cases[] = {
+        { "batch", HOLDER(.batch = true), { .ready = 5, .interactive_ready = 3, .gate_waiting = true, .other_admitted = true }, NEVER_MS },
+        { "interactive", HOLDER(.batch = false), { .ready = 5 }, NEVER_MS },
+    };
+    check_yields(&policy, cases, sizeof(cases) / sizeof(*cases));
+}
+
+TEST(granularity_is_free_within_the_budget_and_bounded_beyond)
+{
+    uint64_t free_level = fair.switches_per_s / 20, before_ns = 0;
+    CHECK_EQUAL(0, hw_policy_granularity_ns(&fair, 0));
+    CHECK_EQUAL(0, hw_policy_granularity_ns(&fair, free_level));
+    CHECK(hw_policy_granularity_ns(&fair, free_level + free_level / 2) == MS(0.5));
+    for (uint64_t level = 0; level < 4 * free_level; level++) {
+        uint64_t granularity_ns = hw_policy_granularity_ns(&fair, level);
+        CHECK(granularity_ns >= before_ns && granularity_ns <= fair.granularity_ns);
+        before_ns = granularity_ns;
+    }
+    CHECK_EQUAL(MS(1), before_ns);
+    CHECK_EQUAL(MS(1), hw_policy_granularity_ns(&fair, UINT64_MAX / 2));
+
+    struct hw_policy without_budget = fair;
+    without_budget.switches_per_s = 0;
+    CHECK(hw_policy_granularity_ns(&without_budget, 1000) <= fair.granularity_ns);
+}
+
+TESTS({ "default", the_default_is_as_documented }, { "quantum", a_threads_own_quantum_goes_before_the_process },
+      { "burst", a_burst_grows_only_while_running }, { "clock", a_clock_that_steps_back_makes_nobody_batch }, { "classes", classes },
+      { "sleep", sleep_pays_off_a_burst_and_memory_is_short }, { "fair_yield", when_a_holder_gives_way_under_fair },
+      { "quantum_yield", when_a_holder_gives_way_under_quantum }, { "observe_yield", nobody_gives_way_under_observe },
+      { "granularity", granularity_is_free_within_the_budget_and_bounded_beyond })

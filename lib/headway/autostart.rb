@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+# What RUBYOPT loads into every Ruby under `headway run`. Any Ruby may get here, JRuby and Ruby 2 too, in any state: it
+# must never break the program it is loaded into. Keep to syntax that Ruby 2.0 parses.
+require_relative "platform"
+
+module Headway
+  # Starts Headway in a program that doesn't know about it.
+  module Autostart
+    # Where the VM reads no RUBY_THREAD_TIMESLICE, it ends a slice after this long.
+    VM_SLICE_MS = 100
+
+    # Package tools say nothing of themselves when they are not the command that was run.
+    TOOLS = %w[gem bundle bundler].freeze
+
+    class << self
+      # @return [void]
+      def call
+        return if ENV["HEADWAY"] == "0"
+        return say_once("does nothing here: #{Platform.reason}") if Platform.reason
+
+        load_headway
+        # Before anything the program registers: at_exit blocks run last in, first out.
+        prepare_summary if ENV["HEADWAY_SUMMARY"] == "1"
+        say_slice if Headway.start
+      rescue LoadError, StandardError => error
+        say_once("does nothing here: #{error.message.lines.first.to_s.chomp}")
+      end
+
+      private
+
+      # By absolute path, because under `bundle exec` the gem need not be in the bundle. The last place on the load path
+      # leaves the program's own files in front; naming the feature keeps a second copy of the gem, which the
+      # program's bundle may well have, from being loaded over this one.
+      def load_headway
+        return if Headway.respond_to?(:start)
+
+        lib = File.expand_path("..", __dir__)
+        require "rbconfig" # which --disable=gems leaves out
+        $LOAD_PATH.push(lib) unless $LOAD_PATH.include?(lib)
+        require File.join(lib, "headway.rb")
+        $LOADED_FEATURES << "headway.rb"
+      end
+
+      def prepare_summary
+        require_relative "summary"
+        started_in = Process.pid
+        at_exit { print_summary(started_in) }
+      end
+
+      # One write, so that the summaries of several processes don't mix. Nothing here may change the exit status.
+      def print_summary(started_in)
+        stats = Headway.stats
+        return unless summary_wanted?(stats, started_in)
+
+        STDERR.write(Summary.new(stats, notices: Headway.notices).to_s)
+      rescue IOError, SystemCallError
+        nil # stderr is gone
+      end
+
+      # The command itself always prints one, and so does every Ruby it started, package tools excepted. A forked child
+      # does when it ran more than one thread: then it is a worker, and otherwise it has nothing to tell.
+      def summary_wanted?(stats, started_in)
+        return true if Process.pid.to_s == ENV["HEADWAY_RUN_PID"]
+        return !TOOLS.include?(File.basename($PROGRAM_NAME)) if Process.pid == started_in
+
+        stats[:threads].inject(0) { |sum, row| sum + row[:count] } > 1
+      end
+
+      def say_slice
+        return if Platform.timeslice? || Headway.quantum_ms <= VM_SLICE_MS
+
+        say_once("the quantum asked for is #{Headway.quantum_ms} ms, but Ruby #{RUBY_VERSION} still ends a slice " \
+                 "after its own #{VM_SLICE_MS} ms (longer ones need Ruby 3.4)")
+      end
+
+      # Once for this process and those it starts.
+      def say_once(text)
+        return if ENV["HEADWAY_SAID"] == text
+
+        ENV["HEADWAY_SAID"] = text
+        STDERR.puts("headway: #{text}")
+      rescue IOError, SystemCallError
+        nil
+      end
+    end
+  end
+
+  Autostart.call
+end

@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require_relative "version"
+
+module Headway
+  # The benchmarks: programs that show what the scheduling of threads costs, run in fresh processes under several arms.
+  #
+  # Nothing here loads the native part: the process that measures must not be scheduled by what it measures.
+  module Bench
+    # A benchmark could not be run to its end; the message is for the user.
+    class Error < StandardError; end
+
+    # What the user asked for makes no sense; the message says what would.
+    class UsageError < Error; end
+
+    PROGRAMS = File.join(__dir__, "bench", "programs")
+
+    # @param name [String]
+    # @return [String] the path of a benchmark's program
+    def self.program(name) = File.join(PROGRAMS, "#{name}.rb")
+  end
+end
+
+require_relative "bench/statistics"
+require_relative "bench/child"
+require_relative "bench/interpreter"
+require_relative "bench/arm"
+require_relative "bench/options"
+require_relative "bench/server"
+require_relative "bench/figure"
+require_relative "bench/experiment"
+require_relative "bench/result"
+require_relative "bench/runner"
+require_relative "bench/table"
+require_relative "bench/picture"
+require_relative "bench/request"

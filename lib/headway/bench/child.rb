@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require "json"
+
+module Headway
+  module Bench
+    # A process of a benchmark's own, which prints JSON lines and is never left behind.
+    class Child
+      # Runs a program to its end.
+      #
+      # @param command [Array<String>]
+      # @param env [Hash] what differs from our own environment
+      # @param limit_s [Numeric] after which the program counts as stuck and is killed
+      # @return [Hash] the JSON line that the program printed
+      def self.run(command, env: {}, limit_s: 60)
+        child = new(command, env:)
+        child.result(limit_s)
+      ensure
+        child&.kill
+      end
+
+      # Starts the process, in a group of its own so that a Ctrl-C at the terminal reaches it through us alone.
+      def initialize(command, env: {})
+        @name = File.basename(command.grep(/\.rb\z/).last || command.first, ".rb")
+        input, @input = IO.pipe
+        @output, output = IO.pipe
+        @errors, errors = IO.pipe
+        @pid = Process.spawn(env, *command, in: input, out: output, err: errors, pgroup: true)
+      rescue SystemCallError => e
+        raise Error, "cannot run #{command.first}: #{e.message}"
+      ensure
+        [input, output, errors].each { _1&.close }
+      end
+
+      # @return [Hash] the first line, from a process that goes on running
+      def first_line(limit_s)
+        raise Error, "#{@name} said nothing within #{limit_s} s" unless @output.wait_readable(limit_s)
+
+        line = @output.gets or raise Error, failure(@errors.read)
+        JSON.parse(line)
+      end
+
+      # @return [Hash] the last line, once the process has ended
+      def result(limit_s)
+        output, errors = drain(limit_s)
+        status = reap
+        raise Error, failure(errors) unless status.success?
+
+        JSON.parse(output.lines.last || "")
+      rescue JSON::ParserError
+        raise Error, "#{@name} printed no result: #{last_line(output + errors)}"
+      end
+
+      # Ends the process whatever it is doing; does nothing when it has ended.
+      def kill
+        return unless @pid
+
+        Process.kill(:KILL, -@pid)
+        reap
+      rescue Errno::ESRCH
+        reap
+      ensure
+        [@input, @output, @errors].each { _1&.close }
+      end
+
+      private
+
+      # Reads both pipes together: a child that fills one while we wait on the other would hang.
+      def drain(limit_s)
+        deadline = now + limit_s
+        texts = { @output => +"", @errors => +"" }
+        open = texts.keys
+        until open.empty?
+          readable, = IO.select(open, nil, nil, [deadline - now, 0].max)
+          raise Error, "#{@name} did not finish within #{limit_s.round} s" unless readable
+
+          readable.each do |pipe|
+            chunk = pipe.read_nonblock(65_536, exception: false)
+            chunk ? (texts[pipe] << chunk unless chunk == :wait_readable) : open.delete(pipe)
+          end
+        end
+        texts.values
+      end
+
+      def reap
+        return unless @pid
+
+        _, status = Process.wait2(@pid)
+        @pid = nil
+        status
+      rescue Errno::ECHILD
+        @pid = nil
+      end
+
+      def failure(errors) = "#{@name} failed: #{last_line(errors)}"
+
+      # Ruby prints the message of an exception first and the backtrace under it.
+      def last_line(text)
+        lines = text.lines.map(&:strip).reject(&:empty?)
+        lines.find { _1.match?(/\((\w|::)+\)\z/) } || lines.last || "it said nothing"
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require_relative "version"
+require_relative "platform"
+require_relative "settings"
+
+module Headway
+  # The command line. Each command is a file in cli/ with a module of its name, loaded when it is asked for, that
+  # answers `call(argv)` with an exit status.
+  module CLI
+    # Something is wrong with what was typed. Its message is the one line the user sees.
+    class UsageError < StandardError; end
+
+    COMMANDS = {
+      "run" => [:Run, "run a command with Headway"],
+      "bench" => [:Bench, "measure what Headway changes"],
+      "doctor" => [:Doctor, "what works on this Ruby and machine, and what it costs"]
+    }.freeze
+
+    BAD_USAGE = 2
+    # What a shell reports of a command that an interrupt ended.
+    INTERRUPTED = 130
+    private_constant :BAD_USAGE, :INTERRUPTED
+
+    class << self
+      # @param argv [Array<String>]
+      # @return [Integer] the exit status
+      def call(argv)
+        dispatch(*argv)
+      rescue UsageError, SettingError => error
+        bad_usage(error.message)
+      rescue Errno::EPIPE
+        1 # the reader of our output has gone, as `head` does
+      rescue Interrupt
+        INTERRUPTED
+      rescue StandardError => error
+        raise unless defined?(OptionParser::ParseError) && error.is_a?(OptionParser::ParseError)
+
+        bad_usage(error.message.lines.first.chomp)
+      end
+
+      # @return [String] the text of `headway --help`
+      def help
+        commands = COMMANDS.map { |name, (_, summary)| format("  %-8s %s\n", name, summary) }
+        "Usage: headway COMMAND [options]\n\n#{commands.join}\n" \
+          "headway COMMAND --help says more. headway --version prints the version.\n"
+      end
+
+      private
+
+      def dispatch(name = nil, *arguments)
+        case name
+        when "-h", "--help" then print_help
+        when "help" then arguments.empty? ? print_help : dispatch(arguments.first, "--help")
+        when "-v", "--version" then print_version
+        when *COMMANDS.keys then command(name).call(arguments)
+        else raise UsageError, unknown(name)
+        end
+      end
+
+      def command(name)
+        require_relative "cli/#{name}"
+        const_get(COMMANDS.fetch(name).first)
+      end
+
+      def unknown(name)
+        wrong = if name.nil? then "no command"
+                elsif name.start_with?("-") then "unknown option #{name}"
+                else "unknown command #{name.scrub.inspect}"
+                end
+        "#{wrong}: give run, bench or doctor (headway --help says more)"
+      end
+
+      def print_help
+        puts help
+        0
+      end
+
+      def print_version
+        puts "headway #{VERSION}"
+        0
+      end
+
+      def bad_usage(message)
+        $stderr.puts "headway: #{message}"
+        BAD_USAGE
+      end
+    end
+  end
+end

@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+require "etc"
+
+module Headway
+  module CLI
+    module Doctor
+      # What can be told without starting anything: the Ruby, the machine, the environment.
+      module Surroundings
+        # Each variable with how its value is judged; the block raises SettingError for a bad one.
+        VARIABLES = {
+          "HEADWAY_POLICY" => ->(value) { Settings.policy(value, from: "HEADWAY_POLICY") },
+          "HEADWAY_PREEMPT" => ->(value) { Settings.preempt(value, from: "HEADWAY_PREEMPT") },
+          "RUBY_THREAD_DEFAULT_QUANTUM_MS" =>
+            ->(value) { Settings.quantum_ms(value, from: "RUBY_THREAD_DEFAULT_QUANTUM_MS") },
+          "RUBY_THREAD_TIMESLICE" => ->(value) { Surroundings.timeslice(value) }
+        }.freeze
+        private_constant :VARIABLES
+
+        class << self
+          # @return [Array<Check>] the first one says whether this Ruby can run Headway at all
+          def checks
+            [ruby, *environment, switch, timeslice_support, many_to_many, yjit, ractors, cores].compact
+          end
+
+          # Ruby itself ignores a bad value silently.
+          #
+          # @raise [SettingError]
+          def timeslice(value)
+            return value if value =~ /\A\d+\z/ && Settings::QUANTUM_RANGE_MS.cover?(value.to_i)
+
+            raise SettingError, "RUBY_THREAD_TIMESLICE is #{value.inspect}, which Ruby ignores: give whole " \
+                                "milliseconds from 1 to #{Settings::QUANTUM_RANGE_MS.end}"
+          end
+
+          private
+
+          def ruby
+            load_headway
+            name = "#{RUBY_ENGINE == "ruby" ? "CRuby" : RUBY_ENGINE} #{RUBY_VERSION} on #{RUBY_PLATFORM}"
+            reason = Headway.unsupported_reason
+            Check.judge("Ruby", reason.nil?, reason ? "#{name}: Headway does nothing here, #{reason}" : name)
+          end
+
+          # On a Ruby that is too old the rest of the gem may not even parse.
+          def load_headway
+            require_relative "../../../headway" unless Platform.reason
+          rescue LoadError => error
+            Platform.extension_missing(error)
+          end
+
+          def environment
+            VARIABLES.map do |name, rule|
+              value = ENV[name]
+              next if value.nil?
+
+              begin
+                rule.call(value)
+                Check.judge(name, true, value)
+              rescue SettingError => error
+                Check.judge(name, false, error.message.delete_prefix("#{name} "))
+              end
+            end
+          end
+
+          def switch
+            value = ENV["HEADWAY"]
+            return if value.nil?
+
+            Check.note("HEADWAY", value == "0" ? "0: Headway is switched off here" : "#{value.inspect}: only 0 means anything")
+          end
+
+          def timeslice_support
+            Check.note("slices > 100 ms", if Platform.timeslice?
+                                            "headway run sets RUBY_THREAD_TIMESLICE for them"
+                                          else
+                                            "no: Ruby #{RUBY_VERSION} ends every slice after 100 ms (3.4 can be told)"
+                                          end)
+          end
+
+          def many_to_many
+            on = ENV["RUBY_MN_THREADS"] == "1"
+            Check.note("M:N threads", on ? "on (RUBY_MN_THREADS=1): Headway keeps its policy off" : "off")
+          end
+
+          def yjit
+            enabled = defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?
+            Check.note("YJIT", if enabled then "on"
+                               else defined?(RubyVM::YJIT) ? "off" : "not in this Ruby"
+                               end)
+          end
+
+          def ractors
+            Check.note("Ractors", "only the main Ractor's threads are scheduled")
+          end
+
+          def cores
+            Check.note("cores", Etc.nprocessors.to_s)
+          end
+        end
+      end
+    end
+  end
+end

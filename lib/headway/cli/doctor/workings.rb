@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require_relative "probe"
+
+module Headway
+  module CLI
+    module Doctor
+      # What is found out by starting Headway for a moment.
+      module Workings
+        # Each nap beside a computing thread costs stock Ruby a slice of 100 ms.
+        STOCK_NAPS = 5
+        NAPS = 50
+        COST_PAIRS = 15
+        # Preemption must bring a wake-up forward by at least this factor to count as working.
+        CLEARLY_SOONER = 4
+        private_constant :STOCK_NAPS, :NAPS, :COST_PAIRS, :CLEARLY_SOONER
+
+        class << self
+          # @return [Array<Check>]
+          def checks
+            without_environment do
+              Headway.stop
+              stock = Probe.lateness(STOCK_NAPS)
+              [hooks, baseline(stock), preemption(:signal, stock), preemption(:poll, stock), cost]
+            end
+          end
+
+          private
+
+          # The environment overrides code, and here code has to choose.
+          def without_environment
+            saved = %w[HEADWAY HEADWAY_POLICY HEADWAY_PREEMPT RUBY_THREAD_DEFAULT_QUANTUM_MS].map { |name| [name, ENV[name]] }
+            saved.each { |name, _| ENV.delete(name) }
+            yield
+          ensure
+            Headway.stop
+            saved.each { |name, value| ENV[name] = value }
+          end
+
+          def started(**settings)
+            return Headway.notices.last || "Headway.start said no" unless Headway.start(**settings)
+
+            yield
+          ensure
+            Headway.stop
+          end
+
+          def hooks
+            stats = started(policy: :observe) do
+              Thread.new { 5.times { sleep(0.001) } }.join
+              Headway.stats
+            end
+            return Check.judge("hooks", false, stats) if stats.is_a?(String)
+
+            count = stats[:process][:wait][:count]
+            Check.judge("hooks", count >= 5, "#{count} waits seen while a thread slept five times")
+          end
+
+          def baseline(stock)
+            Check.new("stock Ruby", :note, "a thread that wakes beside a computing one is late by #{text(stock)}",
+                      { "late_ms" => figure_ms(stock) })
+          end
+
+          def preemption(how, stock)
+            name = "preempt #{how}"
+            late = started(policy: :fair, preempt: how) do
+              next "runs with preempt #{Headway.preempt} instead" unless Headway.preempt == how
+
+              Probe.lateness(NAPS)
+            end
+            return Check.judge(name, false, late) if late.is_a?(String)
+
+            sooner = median(late) * CLEARLY_SOONER < median(stock)
+            Check.judge(name, sooner, "with Headway it is late by #{text(late)}", { "late_ms" => figure_ms(late) })
+          end
+
+          def cost
+            figure = Probe.figure(Probe.event_cost_ns(COST_PAIRS), 1)
+            Check.new("cost", :note, format("%.0f ns a hook event (%.0f to %.0f, %d measurements)",
+                                            *figure.values_at("median", "min", "max", "n")),
+                      { "event_ns" => figure })
+          end
+
+          def text(late)
+            figure = figure_ms(late)
+            format("%.3g ms (at most %.3g ms, %d naps)", *figure.values_at("median", "max", "n"))
+          end
+
+          def figure_ms(late)
+            Probe.figure(late.map { |seconds| seconds * 1e3 }, 3)
+          end
+
+          def median(values)
+            Probe.figure(values, 9)["median"]
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+module Headway
+  # A setting has a value that means nothing. The message names the setting, its value and what would be right.
+  class SettingError < ArgumentError; end
+
+  # What a scheduler is started with, and the rules for reading it from code, from flags and from the environment.
+  Settings = Struct.new(:policy, :quantum_ms, :preempt)
+
+  class Settings
+    POLICIES = [:fair, :quantum, :observe].freeze
+    PREEMPTS = [:signal, :poll].freeze
+    QUANTUM_RANGE_MS = (1..4_294_967).freeze
+
+    DEFAULT_POLICY = :fair
+    DEFAULT_PREEMPT = :signal
+    # Ruby's own slice: batch threads of similar size do better run nearly to completion than in short slices.
+    DEFAULT_QUANTUM_MS = 100
+
+    # A decimal number and nothing else: Float() would also take "0x10", "1_000" and a newline.
+    DECIMAL = /\A\d+(\.\d+)?([eE]\+?\d+)?\z/.freeze
+    private_constant :DECIMAL
+
+    class << self
+      # @param value [Symbol, String]
+      # @param from [String] the setting's name in the message of an error
+      # @return [Symbol] one of {POLICIES}
+      # @raise [SettingError]
+      def policy(value, from: "policy")
+        choice(value, POLICIES, from)
+      end
+
+      # @return [Symbol] one of {PREEMPTS}
+      # @raise [SettingError]
+      def preempt(value, from: "preempt")
+        choice(value, PREEMPTS, from)
+      end
+
+      # @param value [Numeric, String] milliseconds
+      # @return [Integer, Float]
+      # @raise [SettingError]
+      def quantum_ms(value, from: "quantum_ms")
+        number = number(value)
+        return number if number && QUANTUM_RANGE_MS.cover?(number)
+
+        raise SettingError, "#{from} is #{quote(value)}: give milliseconds from #{QUANTUM_RANGE_MS.begin} to " \
+                            "#{QUANTUM_RANGE_MS.end}, such as 10"
+      end
+
+      # @return [Boolean] whether the environment switches Headway off
+      def disabled?(env = ENV)
+        env["HEADWAY"] == "0"
+      end
+
+      # The settings in force: HEADWAY_POLICY and HEADWAY_PREEMPT override code, code overrides
+      # RUBY_THREAD_DEFAULT_QUANTUM_MS. Every value is checked, those that are overridden too: a bad one is never
+      # silently ignored.
+      #
+      # @return [Settings] frozen
+      # @raise [SettingError]
+      def resolve(policy: nil, quantum_ms: nil, preempt: nil, env: ENV)
+        policies = [from_env(env, "HEADWAY_POLICY") { |value, name| policy(value, from: name) },
+                    policy && policy(policy)]
+        preempts = [from_env(env, "HEADWAY_PREEMPT") { |value, name| preempt(value, from: name) },
+                    preempt && preempt(preempt)]
+        quanta = [quantum_ms && quantum_ms(quantum_ms),
+                  from_env(env, "RUBY_THREAD_DEFAULT_QUANTUM_MS") { |value, name| quantum_ms(value, from: name) }]
+        new(policies.compact.first || DEFAULT_POLICY,
+            quanta.compact.first || DEFAULT_QUANTUM_MS,
+            preempts.compact.first || DEFAULT_PREEMPT).freeze
+      end
+
+      private
+
+      def from_env(env, name)
+        value = env[name]
+        yield value, name if value
+      end
+
+      def choice(value, choices, from)
+        choices.find { |choice| choice.to_s == value.to_s } ||
+          raise(SettingError, "#{from} is #{quote(value)}: give #{choices[0..-2].join(", ")} or #{choices.last}")
+      end
+
+      def number(value)
+        case value
+        when Integer, Float then value
+        when String then whole(value.to_f) if DECIMAL.match?(value.scrub)
+        end
+      end
+
+      def whole(float)
+        float.finite? && float == float.floor ? float.to_i : float
+      end
+
+      # As the user typed it, cut to a length that keeps the message on one line.
+      def quote(value)
+        text = value.is_a?(String) || value.is_a?(Symbol) ? value.to_s.scrub.inspect : value.inspect
+        text.length > 60 ? "#{text[0, 57]}..." : text
+      end
+    end
+  end
+end

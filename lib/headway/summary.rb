@@ -1,0 +1,107 @@
+# frozen_string_literal: true
+
+require_relative "version"
+require_relative "summary/table"
+require_relative "summary/verdict"
+
+module Headway
+  # What `headway run --summary` prints: {Headway.stats} as text, for a person. It reads nothing but what it is given.
+  class Summary
+    # The rows that waited longest are the ones worth a line.
+    MAX_ROWS = 20
+    private_constant :MAX_ROWS
+
+    # @param stats [Hash] as {Headway.stats} returns it
+    # @param notices [Array<String>] what is off, and why
+    # @param pid [Integer]
+    # @param program [String]
+    # @param ruby [String] the Ruby's version
+    def initialize(stats, notices: [], pid: Process.pid, program: $PROGRAM_NAME, ruby: RUBY_VERSION)
+      @stats = stats
+      @process = stats.fetch(:process)
+      @notices = notices
+      @title = "process #{pid}, #{Text.name(File.basename(program))}, Ruby #{ruby}"
+    end
+
+    # @return [String] lines, the last one ended
+    def to_s
+      [heading, *process_lines, "", *Table.new(shown).lines, *hidden, "",
+       Verdict.new(@stats).to_s, *@notices.map { |notice| "Note: #{notice}" }].join("\n") << "\n"
+    end
+
+    private
+
+    def heading
+      quantum_ms = @stats[:quantum_ms]
+      "\nHeadway #{VERSION}: #{@title}, policy #{@stats[:policy]}, " \
+        "quantum #{quantum_ms && format("%g", quantum_ms)} ms, preempt #{@stats[:preempt]}"
+    end
+
+    def process_lines
+      switches = @process[:switches]
+      ["  #{Text.duration(@stats[:wall])} passed; over all threads: running #{Text.duration(@process[:running])}, " \
+       "ready #{Text.duration(@process[:ready])}, suspended #{Text.duration(@process[:suspended])}",
+       "  waits: #{spread(@process[:wait])}; holds: #{spread(@process[:hold])}",
+       "  switches: #{switches[:voluntary]} voluntary, #{switches[:preempted]} preempted; " \
+       "preemptions #{@process[:preemptions]}, parks #{@process[:parks]}, " \
+       "timed-out parks #{@process[:park_timeouts]}, retries #{@process[:retries]}"]
+    end
+
+    def spread(figures)
+      return "none" if figures[:count].zero?
+
+      "#{figures[:count]}, p50 #{Text.duration(figures[:p50])}, p99 #{Text.duration(figures[:p99])}, " \
+        "max #{Text.duration(figures[:max])}"
+    end
+
+    def shown
+      @stats[:threads].sort_by { |row| -row[:ready] }.first(MAX_ROWS)
+    end
+
+    def hidden
+      rest = @stats[:threads].size - MAX_ROWS
+      rest.positive? ? ["  and #{rest} more that waited less"] : []
+    end
+
+    # Figures and names as they are written everywhere in a summary.
+    module Text
+      UNITS = [[1.0, "s"], [1e-3, "ms"], [1e-6, "µs"]].freeze
+      private_constant :UNITS
+
+      class << self
+        # @param seconds [Float, nil]
+        # @return [String] three significant digits and a unit
+        def duration(seconds)
+          return "-" if seconds.nil?
+          return "0" if seconds < 1e-6
+
+          scale, unit = UNITS.find { |size, _| seconds >= size * 0.9995 } || UNITS.last
+          value = seconds / scale
+          "#{format("%.#{decimals(value)}f", value)} #{unit}"
+        end
+
+        # @return [String] a percentage; small ones keep a decimal
+        def percent(fraction)
+          value = fraction * 100
+          format(value < 9.95 && value > 0 ? "%.1f %%" : "%.0f %%", value)
+        end
+
+        # Thread names come from the program: any bytes, any length.
+        def name(text, width = 40)
+          clean = text.to_s.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub("?")
+                      .gsub(/[[:cntrl:]]/, "?")
+          clean.length > width ? "#{clean[0, width - 1]}…" : clean
+        end
+
+        private
+
+        def decimals(value)
+          if value < 9.995 then 2
+          elsif value < 99.95 then 1
+          else 0
+          end
+        end
+      end
+    end
+  end
+end

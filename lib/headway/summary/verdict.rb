@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+module Headway
+  class Summary
+    # One sentence that says what the figures mean.
+    class Verdict
+      # Less than this share of the time, or so little in all, is not worth a word of complaint.
+      SLIGHT = 0.01
+      SLIGHT_S = 0.005
+      # A thread that blocks for less than this share of the time it isn't kept waiting competes for the GVL, it
+      # doesn't just need it.
+      CPU_BOUND = 0.1
+      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND
+
+      # @param stats [Hash] as {Headway.stats} returns it
+      def initialize(stats)
+        @stats = stats
+        @threads = stats.fetch(:threads)
+        @process = stats.fetch(:process)
+      end
+
+      # @return [String]
+      def to_s
+        return "Nobody waited: no thread had to ask for the GVL." if @process[:wait][:count].zero?
+
+        waiters = @threads.select { |thread| waited_share(thread) >= SLIGHT && thread[:ready] >= SLIGHT_S }
+        return nobody if waiters.empty?
+
+        blocking = waiters.reject { |thread| cpu_bound?(thread) }
+        blocking.empty? ? turns(waiters) : waited(blocking.max_by { |thread| waited_share(thread) })
+      end
+
+      private
+
+      def nobody
+        "Nobody waited to speak of: #{Text.duration(@process[:ready])} for the GVL over all threads, " \
+          "#{Text.duration(@process[:wait][:max])} at most at a time."
+      end
+
+      def waited(thread)
+        sentence = "#{Table.label(thread)} waited #{Text.percent(waited_share(thread))} of its time for the GVL " \
+                   "(#{Text.duration(thread[:ready])} of #{Text.duration(time(thread))})"
+        holder = holder_for(thread)
+        sentence << ", which #{Table.label(holder)} had most of (#{Text.duration(holder[:running])})" if holder
+        sentence << remedy << "."
+      end
+
+      # Under fair, what is left comes from threads that block too; under the others nobody is let past.
+      def remedy
+        @stats[:policy] == :fair ? "" : "; --policy fair would let it go first"
+      end
+
+      def turns(waiters)
+        worst = waiters.max_by { |thread| waited_share(thread) }
+        "Only CPU-bound threads waited, and for one another (#{Table.label(worst)}: " \
+          "#{Text.percent(waited_share(worst))} of its time): one GVL is one CPU, so more such threads gain nothing."
+      end
+
+      def holder_for(waiter)
+        holder = @threads.reject { |thread| thread.equal?(waiter) }.max_by { |thread| thread[:running] }
+        holder if holder && holder[:running] > waiter[:running]
+      end
+
+      def cpu_bound?(thread)
+        thread[:batch] || thread[:suspended] < CPU_BOUND * (thread[:running] + thread[:suspended])
+      end
+
+      def waited_share(thread)
+        time(thread).zero? ? 0.0 : thread[:ready] / time(thread)
+      end
+
+      def time(thread)
+        thread[:running] + thread[:ready] + thread[:suspended]
+      end
+    end
+  end
+end
