@@ -36,6 +36,14 @@ hw_gate_remove(struct hw_gate *gate, struct hw_thread *thread)
     gate->length--;
 }
 
+uint8_t
+hw_gate_tier(const struct hw_gate *gate)
+{
+    uint8_t tier = 0;
+    while (tier < HW_TIERS && gate->queues[tier].head == NULL) tier++;
+    return tier;
+}
+
 struct hw_thread *
 hw_gate_pop(struct hw_gate *gate, uint64_t patience_ns, uint64_t now)
 {

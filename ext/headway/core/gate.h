@@ -19,6 +19,9 @@ struct hw_gate {
 void hw_gate_push(struct hw_gate *gate, struct hw_thread *thread, uint64_t now);
 void hw_gate_remove(struct hw_gate *gate, struct hw_thread *thread); /* does nothing when it isn't in one */
 
+/* The lowest tier somebody waits in; HW_TIERS: nobody waits. */
+uint8_t hw_gate_tier(const struct hw_gate *gate);
+
 /* The lowest tier's first, but a tier that was passed over for `patience_ns` comes first; NULL when empty. */
 struct hw_thread *hw_gate_pop(struct hw_gate *gate, uint64_t patience_ns, uint64_t now);
 

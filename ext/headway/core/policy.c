@@ -11,6 +11,7 @@ const struct hw_policy hw_policy_default = {
     .protection_ns = 5 * HW_NS_PER_MS,
     .granularity_ns = 1 * HW_NS_PER_MS,
     .switches_per_s = 4000,
+    .linger_ns = 50 * HW_NS_PER_US,
     .retry_ns = 2 * HW_NS_PER_MS,
 };
 
@@ -56,6 +57,21 @@ hw_policy_burst_after_sleep_ns(uint64_t burst_ns, uint64_t slept_ns)
     return burst_ns > credit_ns ? burst_ns - credit_ns : 0;
 }
 
+bool
+hw_policy_expects_nap(const struct hw_thread *thread)
+{
+    return thread->nap_follows[thread->naps] >= 2;
+}
+
+void
+hw_policy_learn_nap(struct hw_thread *thread, bool nap)
+{
+    uint8_t *sureness = &thread->nap_follows[thread->naps];
+    if (nap && *sureness < 3) ++*sureness;
+    if (!nap && *sureness > 0) --*sureness;
+    thread->naps = (uint8_t)((thread->naps << 1 | nap) & (HW_NAP_PATTERNS - 1));
+}
+
 static uint64_t
 earlier(uint64_t a, uint64_t b)
 {
@@ -66,6 +82,15 @@ static uint64_t
 later(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
+}
+
+/* When the holder will be in a higher tier than this one. */
+static uint64_t
+leaves_tier_at_ns(const struct hw_policy *policy, const struct hw_thread *holder, uint8_t tier)
+{
+    if (tier >= HW_TIERS - 1) return HW_NEVER;
+    uint64_t limit_ns = policy->tier_ns[tier];
+    return holder->resumed_ns + (limit_ns > holder->burst_ns ? limit_ns - holder->burst_ns : 0);
 }
 
 static uint64_t
@@ -79,8 +104,13 @@ fair_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder,
 
     uint64_t at_ns = HW_NEVER;
     if (rivals->interactive_ready > 0) at_ns = holder->resumed_ns + rivals->granularity_ns;
-    if (rivals->other_admitted) at_ns = earlier(at_ns, holder->resumed_ns);
-    else if (rivals->gate_waiting) at_ns = earlier(at_ns, rivals->admitted_ns + hw_policy_quantum_ns(policy, holder));
+    if (rivals->other_admitted) {
+        at_ns = earlier(at_ns, holder->resumed_ns);
+    }
+    else if (rivals->waiting_tier < HW_TIERS) {
+        at_ns = earlier(at_ns, rivals->admitted_ns + hw_policy_quantum_ns(policy, holder));
+        if (!rivals->turn) at_ns = earlier(at_ns, leaves_tier_at_ns(policy, holder, rivals->waiting_tier));
+    }
     return at_ns == HW_NEVER ? HW_NEVER : later(at_ns, holder->protected_ns);
 }
 

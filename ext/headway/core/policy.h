@@ -33,6 +33,7 @@ struct hw_policy {
     uint64_t protection_ns;  /* and for so long at least */
     uint64_t granularity_ns; /* upper bound of the run time kept before a forced switch, once the budget is spent */
     unsigned switches_per_s; /* the budget: forced switches a second that cost no granularity */
+    uint64_t linger_ns;      /* the GVL is kept free for so long when an interactive thread is expected right back; 0: never */
     uint64_t retry_ns;       /* a preemption that nothing came of is asked for again after so long */
 };
 
@@ -41,6 +42,11 @@ struct hw_policy {
 #define HW_SLEEP_CREDIT 2
 #define HW_BURST_MEMORY 2
 
+/* Among batch threads least attained service goes first, in tiers within which the first to come is the first served: a thread
+ * that turned batch for a moment (a garbage collection, a big response) doesn't wait behind those that compute for ever, and
+ * pieces of work of similar size are still done one after the other. */
+#define HW_TIERS 3
+
 extern const struct hw_policy hw_policy_default;
 
 /* Everything about the others that bears on the holder. */
@@ -48,7 +54,8 @@ struct hw_rivals {
     unsigned ready;             /* threads that want the GVL, at the gate or not */
     unsigned interactive_ready; /* of these: interactive, fresh or not */
     unsigned proven_ready;      /* of these: interactive and not fresh */
-    bool gate_waiting;          /* batch threads wait to be admitted */
+    uint8_t waiting_tier;       /* the lowest with batch threads that wait to be admitted; HW_TIERS: none */
+    bool turn;                  /* the holder was admitted ahead of lower tiers: they wait till its quantum is over */
     bool other_admitted;        /* the admission is another thread's */
     uint64_t admitted_ns;       /* when the admitted thread was admitted */
     uint64_t contended_ns;      /* when somebody first wanted the GVL after nobody did */
@@ -57,10 +64,6 @@ struct hw_rivals {
 
 uint64_t hw_policy_quantum_ns(const struct hw_policy *policy, const struct hw_thread *thread);
 uint64_t hw_policy_burst_ns(const struct hw_thread *thread, uint64_t now);
-/* Among batch threads least attained service goes first, in tiers within which the first to come is the first served: a thread
- * that turned batch for a moment (a garbage collection, a big response) doesn't wait behind those that compute for ever, and
- * pieces of work of similar size are still done one after the other. */
-#define HW_TIERS 3
 uint8_t hw_policy_tier(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now);
 
 bool hw_policy_is_batch(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now);
@@ -68,6 +71,12 @@ bool hw_policy_is_batch(const struct hw_policy *policy, const struct hw_thread *
 /* The burst of a thread that blocks, and of one that was blocked for `slept_ns`. */
 uint64_t hw_policy_burst_at_block_ns(const struct hw_policy *policy, const struct hw_thread *thread);
 uint64_t hw_policy_burst_after_sleep_ns(uint64_t burst_ns, uint64_t slept_ns);
+
+/* Many blocks last microseconds (a connect on the same host, a name lookup): to hand the GVL to a batch thread and take it back
+ * would cost both more than it brings. Blocks come in patterns, request after request, so the next one's length is predicted as
+ * processors predict branches: by what followed the last few the time before. */
+bool hw_policy_expects_nap(const struct hw_thread *thread);
+void hw_policy_learn_nap(struct hw_thread *thread, bool nap);
 
 /* When the holder must give way, or be judged again because it turns batch: HW_NEVER, or a time that may have passed. */
 uint64_t hw_policy_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder, const struct hw_rivals *rivals);

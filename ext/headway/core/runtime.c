@@ -152,9 +152,8 @@ called_back(struct hw_thread *thread)
 }
 
 static void
-spin(struct hw_thread *thread, uint64_t spin_ns)
+spin(struct hw_thread *thread, uint64_t end_ns)
 {
-    uint64_t end_ns = hw_now_ns() + spin_ns;
     do {
         for (int i = 0; i < 20; i++) {
             if (called_back(thread)) return;
@@ -196,9 +195,10 @@ hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread, uint64_t until_
         }
         /* The gate may have closed again between the wake-up and now. */
         atomic_store_explicit(&thread->open, false, memory_order_relaxed);
-        if (spins) {
+        uint64_t lingers_until_ns = hw_scheduler_lingers_until_ns(&rt->scheduler, thread);
+        if (spins || lingers_until_ns != HW_NEVER) {
             pthread_mutex_unlock(&rt->lock);
-            spin(thread, rt->spin_ns);
+            spin(thread, lingers_until_ns != HW_NEVER ? lingers_until_ns : now + rt->spin_ns);
             pthread_mutex_lock(&rt->lock);
             spins = false;
         }
@@ -412,6 +412,7 @@ set_policy(struct hw_runtime *rt, const struct hw_policy *policy, enum hw_preemp
 {
     struct hw_policy adapted = *policy;
     if (preempt == HW_POLL) adapted.retry_ns = POLL_RETRY_NS;
+    if (rt->spin_ns == 0) adapted.linger_ns = 0;
     rt->preempt = preempt;
     hw_scheduler_set_policy(&rt->scheduler, &adapted, hw_now_ns());
 }

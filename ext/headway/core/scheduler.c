@@ -55,7 +55,7 @@ admit_next(struct hw_scheduler *s, uint64_t now)
 {
     struct hw_thread *next = hw_gate_pop(&s->gate, s->policy.patience * s->policy.quantum_ns, now);
     admit(s, next, now);
-    for (int tier = 0; next && tier < next->tier; tier++) s->turn |= s->gate.queues[tier].head != NULL;
+    s->turn = next && hw_gate_tier(&s->gate) < next->tier;
 }
 
 static bool
@@ -93,6 +93,15 @@ static bool
 admission_expired(const struct hw_scheduler *s, uint64_t now)
 {
     return now >= s->admitted_ns + hw_policy_quantum_ns(&s->policy, s->admitted);
+}
+
+/* Somebody else is to be admitted instead. */
+static bool
+admission_over(const struct hw_scheduler *s, uint64_t now)
+{
+    uint8_t waiting = hw_gate_tier(&s->gate);
+    if (waiting == HW_TIERS) return false;
+    return admission_expired(s, now) || (waiting < s->admitted->tier && !s->turn);
 }
 
 /* -- states ------------------------------------------------------------------------------------------------------------- */
@@ -178,7 +187,8 @@ yield_at(const struct hw_scheduler *s, const struct hw_thread *holder, uint64_t 
         .ready = s->counts[HW_IS_READY],
         .interactive_ready = s->counts[HW_IS_INTERACTIVE_READY],
         .proven_ready = s->counts[HW_IS_PROVEN_READY],
-        .gate_waiting = s->gate.length > 0,
+        .waiting_tier = hw_gate_tier(&s->gate),
+        .turn = s->turn,
         .other_admitted = s->admitted != NULL && s->admitted != holder,
         .admitted_ns = s->admitted_ns,
         .contended_ns = s->contended_ns,
@@ -222,7 +232,7 @@ order_wake(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
 {
     struct hw_thread *admitted = s->admitted;
     if (admitted && admitted->parked && !atomic_load_explicit(&admitted->open, memory_order_relaxed) &&
-        hw_scheduler_gate_open(s, admitted, now)) {
+        (hw_scheduler_gate_open(s, admitted, now) || hw_scheduler_lingers_until_ns(s, admitted) != HW_NEVER)) {
         atomic_store_explicit(&admitted->open, true, memory_order_release);
         orders->wake = admitted;
     }
@@ -305,7 +315,9 @@ hw_scheduler_ready(struct hw_scheduler *s, struct hw_thread *thread, uint64_t no
     if (s->just_suspended == thread && elapsed(thread->resumed_ns, thread->since_ns) >= HW_VM_TICK_NS) recognise_vm_slice(s, thread);
     s->just_suspended = NULL;
     if (thread->state == HW_SUSPENDED) {
-        thread->burst_ns = hw_policy_burst_after_sleep_ns(thread->burst_ns, elapsed(thread->since_ns, now));
+        uint64_t slept_ns = elapsed(thread->since_ns, now);
+        thread->burst_ns = hw_policy_burst_after_sleep_ns(thread->burst_ns, slept_ns);
+        hw_policy_learn_nap(thread, slept_ns < s->policy.linger_ns);
     }
     if (thread->state != HW_READY) enter(s, thread, HW_READY, now);
     settle(s, thread, now);
@@ -354,7 +366,7 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
         s->account.preempted++;
         count_forced_switch(s, now);
         enter(s, thread, HW_READY, now);
-        if (s->admitted == thread && s->gate.length > 0 && admission_expired(s, now)) {
+        if (s->admitted == thread && admission_over(s, now)) {
             admit_next(s, now);
         }
     }
@@ -368,6 +380,7 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
             thread->burst_ns = elapsed(fresh_burst_ns(s), thread->burst_ns);
         }
         enter(s, thread, HW_SUSPENDED, now);
+        if (!thread->batch) s->linger_ns = hw_policy_expects_nap(thread) ? now + s->policy.linger_ns : 0;
         if (s->counts[HW_IS_READY] > 0) s->just_suspended = thread;
     }
     settle(s, thread, now);
@@ -391,7 +404,14 @@ hw_scheduler_gate_open(const struct hw_scheduler *s, const struct hw_thread *thr
 {
     if (s->policy.kind != HW_FAIR || !thread->batch) return true;
     if (s->admitted != thread) return false;
-    return s->counts[HW_IS_INTERACTIVE_ACTIVE] == 0 || now >= hw_scheduler_starves_at_ns(s, thread);
+    if (s->counts[HW_IS_INTERACTIVE_ACTIVE] == 0 && now >= s->linger_ns) return true;
+    return now >= hw_scheduler_starves_at_ns(s, thread);
+}
+
+uint64_t
+hw_scheduler_lingers_until_ns(const struct hw_scheduler *s, const struct hw_thread *thread)
+{
+    return s->admitted == thread && s->counts[HW_IS_INTERACTIVE_ACTIVE] == 0 ? s->linger_ns : HW_NEVER;
 }
 
 uint64_t

@@ -26,6 +26,7 @@ struct hw_scheduler {
     uint64_t admitted_ns;
     bool turn;                  /* admitted ahead of a lower tier, which had its share: not to be overtaken */
     struct hw_gate gate;
+    uint64_t linger_ns;         /* until then the gate stays shut for an interactive thread that is expected right back */
     unsigned counts[HW_COUNTS];
     uint64_t contended_ns;
     uint64_t resumes;           /* numbers each hold */
@@ -66,6 +67,8 @@ bool hw_scheduler_must_yield(struct hw_scheduler *scheduler, struct hw_thread *t
 
 /* Whether a thread that gives way may leave the gate, and when it may at the latest (HW_NEVER: when its turn comes). */
 bool hw_scheduler_gate_open(const struct hw_scheduler *scheduler, const struct hw_thread *thread, uint64_t now);
+/* Nobody interactive wants the GVL, and the gate is shut until this time only; HW_NEVER: it isn't so. */
+uint64_t hw_scheduler_lingers_until_ns(const struct hw_scheduler *scheduler, const struct hw_thread *thread);
 uint64_t hw_scheduler_starves_at_ns(const struct hw_scheduler *scheduler, const struct hw_thread *thread);
 
 /* For a parked thread whose wait ran out: repairs what a missed event may have left wrong. True when something was. */

@@ -22,6 +22,10 @@ enum hw_state {
     HW_STATE_COUNT
 };
 
+/* Blocks remembered to predict the next one's length. */
+#define HW_NAP_HISTORY 4
+#define HW_NAP_PATTERNS (1 << HW_NAP_HISTORY)
+
 /* A class set by hand, for Headway.batch { } and Headway.interactive { }. */
 enum hw_class { HW_CLASS_MEASURED, HW_CLASS_BATCH, HW_CLASS_INTERACTIVE };
 
@@ -60,6 +64,8 @@ struct hw_thread {
     uint8_t counts_as;       /* which of the scheduler's counts it is in: bits of enum hw_count */
 
     atomic_bool yielding;    /* gives way right now: its SUSPENDED means READY */
+    uint8_t naps;            /* its last blocks, a bit each, newest lowest: 1 = shorter than the policy's linger_ns */
+    uint8_t nap_follows[HW_NAP_PATTERNS]; /* how surely a nap follows a pattern of naps: 0 to 3 */
     bool asked;              /* a preemption is under way */
     uint64_t asked_ns;
     uint64_t resumes;        /* the scheduler's resume number of its last hold */

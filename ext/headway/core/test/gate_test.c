@@ -1,107 +1,187 @@
-/* The gate's queue against an array. */
+/* The gate's queues against an array. */
 #include "gate.h"
 #include "test.h"
 
 #define THREADS 12
+#define PATIENCE_NS 1000
 
 static struct hw_thread threads[THREADS];
 static struct hw_gate gate;
+static uint64_t now;
+
+/* Who waits, first come first; served_ns of each tier. */
 static struct hw_thread *oracle[THREADS];
 static unsigned oracle_length;
+static uint64_t oracle_served_ns[HW_TIERS];
 
 static void
 start_empty(void)
 {
     memset(threads, 0, sizeof(threads));
     memset(&gate, 0, sizeof(gate));
+    memset(oracle_served_ns, 0, sizeof(oracle_served_ns));
     oracle_length = 0;
+    now = 1000000;
 }
 
-static int
-oracle_position(const struct hw_thread *thread)
+static struct hw_thread *
+oracle_first(unsigned tier)
 {
     for (unsigned i = 0; i < oracle_length; i++) {
-        if (oracle[i] == thread) return (int)i;
+        if (oracle[i]->gate_tier == tier) return oracle[i];
     }
-    return -1;
+    return NULL;
+}
+
+static bool
+oracle_has(const struct hw_thread *thread)
+{
+    for (unsigned i = 0; i < oracle_length; i++) {
+        if (oracle[i] == thread) return true;
+    }
+    return false;
+}
+
+static void
+push(struct hw_thread *thread)
+{
+    if (!oracle_has(thread)) {
+        if (oracle_first(thread->tier) == NULL) oracle_served_ns[thread->tier] = now;
+        oracle[oracle_length++] = thread;
+    }
+    hw_gate_push(&gate, thread, now);
 }
 
 static void
 oracle_remove(struct hw_thread *thread)
 {
-    int position = oracle_position(thread);
-    if (position < 0) return;
-    memmove(oracle + position, oracle + position + 1, (oracle_length - (unsigned)position - 1) * sizeof(*oracle));
-    oracle_length--;
+    unsigned kept = 0;
+    for (unsigned i = 0; i < oracle_length; i++) {
+        if (oracle[i] != thread) oracle[kept++] = oracle[i];
+    }
+    oracle_length = kept;
+}
+
+/* The lowest tier, unless others are overdue: then of these the one that was served longest ago. */
+static struct hw_thread *
+oracle_pop(void)
+{
+    int chosen = -1;
+    bool overdue = false;
+    for (int tier = 0; tier < HW_TIERS; tier++) {
+        if (oracle_first((unsigned)tier) == NULL) continue;
+        bool late = now >= oracle_served_ns[tier] + PATIENCE_NS;
+        bool better = chosen < 0 || (late && (!overdue || oracle_served_ns[tier] < oracle_served_ns[chosen]));
+        if (better) chosen = tier;
+        overdue |= late;
+    }
+    if (chosen < 0) return NULL;
+    oracle_served_ns[chosen] = now;
+    struct hw_thread *thread = oracle_first((unsigned)chosen);
+    oracle_remove(thread);
+    return thread;
 }
 
 static void
 check_gate(void)
 {
     CHECK_EQUAL(oracle_length, gate.length);
-    struct hw_thread *thread = gate.head, *before = NULL;
-    for (unsigned i = 0; i < oracle_length; i++) {
-        CHECK(thread == oracle[i]);
-        CHECK(thread->gate_prev == before);
-        before = thread;
-        thread = thread->gate_next;
+    unsigned lowest = HW_TIERS;
+    for (unsigned tier = HW_TIERS; tier-- > 0;) {
+        struct hw_thread *thread = gate.queues[tier].head, *before = NULL;
+        for (unsigned i = 0; i < oracle_length; i++) {
+            if (oracle[i]->gate_tier != tier) continue;
+            CHECK(thread == oracle[i] && thread->gate_prev == before);
+            before = thread;
+            thread = thread->gate_next;
+            lowest = tier;
+        }
+        CHECK(thread == NULL && gate.queues[tier].tail == before);
     }
-    CHECK(thread == NULL && gate.tail == before);
+    CHECK_EQUAL(lowest, hw_gate_tier(&gate));
     for (unsigned i = 0; i < THREADS; i++) {
-        bool in = oracle_position(&threads[i]) >= 0;
-        CHECK(threads[i].at_gate == in);
-        if (!in) CHECK(threads[i].gate_next == NULL && threads[i].gate_prev == NULL);
+        CHECK(threads[i].at_gate == oracle_has(&threads[i]));
+        if (!threads[i].at_gate) CHECK(threads[i].gate_next == NULL && threads[i].gate_prev == NULL);
     }
 }
 
-TEST(first_come_first_served)
+TEST(within_a_tier_first_come_first_served)
 {
     start_empty();
-    for (unsigned i = 0; i < THREADS; i++) hw_gate_push(&gate, &threads[i]);
-    for (unsigned i = 0; i < THREADS; i++) CHECK(hw_gate_pop(&gate) == &threads[i]);
-    CHECK(hw_gate_pop(&gate) == NULL);
-    check_gate();
+    for (unsigned i = 0; i < THREADS; i++) push(&threads[i]);
+    for (unsigned i = 0; i < THREADS; i++) CHECK(hw_gate_pop(&gate, PATIENCE_NS, now) == &threads[i]);
+    CHECK(hw_gate_pop(&gate, PATIENCE_NS, now) == NULL);
+    CHECK_EQUAL(0, gate.length);
+}
+
+TEST(lower_tiers_go_first)
+{
+    start_empty();
+    for (unsigned i = 0; i < THREADS; i++) {
+        threads[i].tier = (uint8_t)(HW_TIERS - 1 - i % HW_TIERS);
+        push(&threads[i]);
+    }
+    for (unsigned i = 0; i < THREADS; i++) CHECK_EQUAL(i / (THREADS / HW_TIERS), hw_gate_pop(&gate, PATIENCE_NS, now)->tier);
 }
 
 TEST(doing_it_twice_is_doing_it_once)
 {
     start_empty();
-    hw_gate_push(&gate, &threads[0]);
-    hw_gate_push(&gate, &threads[1]);
-    hw_gate_push(&gate, &threads[0]);
+    push(&threads[0]);
+    push(&threads[1]);
+    push(&threads[0]);
     CHECK_EQUAL(2, gate.length);
-    CHECK(gate.head == &threads[0]);
+    CHECK(gate.queues[0].head == &threads[0]);
     hw_gate_remove(&gate, &threads[0]);
     hw_gate_remove(&gate, &threads[0]);
     hw_gate_remove(&gate, &threads[5]);
-    CHECK(hw_gate_pop(&gate) == &threads[1]);
-    check_gate();
+    CHECK(hw_gate_pop(&gate, PATIENCE_NS, now) == &threads[1]);
+    CHECK_EQUAL(0, gate.length);
 }
 
-TEST(any_order_as_an_array)
+/* When every turn outlasts everybody's patience all tiers have to take turns. */
+TEST(no_tier_is_passed_over_for_ever)
+{
+    unsigned served[HW_TIERS] = { 0 };
+    start_empty();
+    for (unsigned i = 0; i < 2 * HW_TIERS; i++) {
+        threads[i].tier = (uint8_t)(i % HW_TIERS);
+        push(&threads[i]);
+    }
+    for (int turn = 0; turn < 30; turn++) {
+        now += 2 * PATIENCE_NS;
+        struct hw_thread *thread = hw_gate_pop(&gate, PATIENCE_NS, now);
+        served[thread->tier]++;
+        hw_gate_push(&gate, thread, now);
+    }
+    for (int tier = 0; tier < HW_TIERS; tier++) CHECK(served[tier] >= 8, "tier %d: %u of 30 turns", tier, served[tier]);
+}
+
+TEST(in_any_order_as_an_array)
 {
     start_empty();
     for (unsigned round = 0; round < test_effort(100000); round++) {
         struct hw_thread *thread = &threads[test_random(THREADS)];
+        now += test_random(200);
         switch (test_random(5)) {
           case 0:
           case 1:
-            if (oracle_position(thread) < 0) oracle[oracle_length++] = thread;
-            hw_gate_push(&gate, thread);
+            thread->tier = (uint8_t)test_random(HW_TIERS);
+            push(thread);
             break;
           case 2:
-          case 3:
             oracle_remove(thread);
             hw_gate_remove(&gate, thread);
             break;
           default: {
-            struct hw_thread *expected = oracle_length ? oracle[0] : NULL;
-            if (expected) oracle_remove(expected);
-            CHECK(hw_gate_pop(&gate) == expected);
+            struct hw_thread *expected = oracle_pop();
+            CHECK(hw_gate_pop(&gate, PATIENCE_NS, now) == expected);
           }
         }
         check_gate();
     }
 }
 
-TESTS({ "fifo", first_come_first_served }, { "twice", doing_it_twice_is_doing_it_once }, { "random", any_order_as_an_array })
+TESTS({ "fifo", within_a_tier_first_come_first_served }, { "tiers", lower_tiers_go_first },
+      { "twice", doing_it_twice_is_doing_it_once }, { "overdue", no_tier_is_passed_over_for_ever },
+      { "random", in_any_order_as_an_array })

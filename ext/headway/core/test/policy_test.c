@@ -9,6 +9,8 @@ static const struct hw_policy fair = {
     .quantum_ns = MS(100),
     .burst_ns = MS(5),
     .fresh_ns = MS(1),
+    .tier_ns = { MS(20), MS(200) },
+    .patience = 4,
     .starvation_ns = MS(100),
     .protection_ns = MS(5),
     .granularity_ns = MS(1),
@@ -83,6 +85,20 @@ TEST(classes)
     }
 }
 
+TEST(tiers)
+{
+    const struct {
+        double burst_ms;
+        unsigned tier;
+    } cases[] = { { 0, 0 }, { 5, 0 }, { 19.999, 0 }, { 20, 1 }, { 199, 1 }, { 200, 2 }, { 1e6, 2 } };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct hw_thread thread = { .state = HW_READY, .burst_ns = MS(cases[i].burst_ms) };
+        CHECK_EQUAL(cases[i].tier, hw_policy_tier(&fair, &thread, MS(5)));
+        thread = (struct hw_thread){ .state = HW_RUNNING, .resumed_ns = MS(1000) };
+        CHECK_EQUAL(cases[i].tier, hw_policy_tier(&fair, &thread, MS(1000) + MS(cases[i].burst_ms)));
+    }
+}
+
 TEST(sleep_pays_off_a_burst_and_memory_is_short)
 {
     const struct {
@@ -123,39 +139,48 @@ check_yields(const struct hw_policy *policy, const struct yield_case *cases, siz
 }
 
 /* Every holder below was resumed at 1000 ms. */
+#define RIVALS(...) { .waiting_tier = HW_TIERS, __VA_ARGS__ }
+#define AT_GATE(tier, ...) { .waiting_tier = tier, __VA_ARGS__ }
 #define HOLDER(...) { .state = HW_RUNNING, .resumed_ns = MS(1000), __VA_ARGS__ }
 
 TEST(when_a_holder_gives_way_under_fair)
 {
     const struct yield_case cases[] = {
-        { "batch, alone", HOLDER(.batch = true), { .ready = 0, .gate_waiting = true, .other_admitted = true }, NEVER_MS },
-        { "interactive, alone", HOLDER(.batch = false), { .ready = 0 }, NEVER_MS },
-        { "batch beside interactive", HOLDER(.batch = true), { .ready = 1, .interactive_ready = 1 }, 1000 },
+        { "batch, alone", HOLDER(.batch = true), AT_GATE(2, .ready = 0, .other_admitted = true), NEVER_MS },
+        { "interactive, alone", HOLDER(.batch = false), RIVALS(.ready = 0), NEVER_MS },
+        { "batch beside interactive", HOLDER(.batch = true), RIVALS(.ready = 1, .interactive_ready = 1), 1000 },
         { "batch beside interactive, over the budget", HOLDER(.batch = true),
-          { .ready = 1, .interactive_ready = 1, .granularity_ns = MS(0.5) }, 1000.5 },
-        { "protected", HOLDER(.batch = true, .protected_ns = MS(1005)), { .ready = 1, .interactive_ready = 1 }, 1005 },
-        { "protected once", HOLDER(.batch = true, .protected_ns = MS(900)), { .ready = 1, .interactive_ready = 1 }, 1000 },
-        { "admitted, nobody at the gate", HOLDER(.batch = true), { .ready = 1, .admitted_ns = MS(950) }, NEVER_MS },
-        { "admitted, one at the gate", HOLDER(.batch = true), { .ready = 1, .gate_waiting = true, .admitted_ns = MS(950) }, 1050 },
+          RIVALS(.ready = 1, .interactive_ready = 1, .granularity_ns = MS(0.5)), 1000.5 },
+        { "protected", HOLDER(.batch = true, .protected_ns = MS(1005)), RIVALS(.ready = 1, .interactive_ready = 1), 1005 },
+        { "protected once", HOLDER(.batch = true, .protected_ns = MS(900)), RIVALS(.ready = 1, .interactive_ready = 1), 1000 },
+        { "admitted, nobody at the gate", HOLDER(.batch = true), RIVALS(.ready = 1, .admitted_ns = MS(950)), NEVER_MS },
+        { "admitted, one at the gate", HOLDER(.batch = true), AT_GATE(2, .ready = 1, .admitted_ns = MS(950)), 1050 },
         { "admitted, its own quantum", HOLDER(.batch = true, .quantum_ns = MS(10)),
-          { .ready = 1, .gate_waiting = true, .admitted_ns = MS(995) }, 1005 },
+          AT_GATE(2, .ready = 1, .admitted_ns = MS(995)), 1005 },
         { "admitted, quantum over, protected", HOLDER(.batch = true, .protected_ns = MS(1003)),
-          { .ready = 1, .gate_waiting = true, .admitted_ns = MS(800) }, 1003 },
+          AT_GATE(2, .ready = 1, .admitted_ns = MS(800)), 1003 },
         { "admitted, gate and interactive", HOLDER(.batch = true),
-          { .ready = 2, .interactive_ready = 1, .gate_waiting = true, .admitted_ns = MS(999), .granularity_ns = MS(1) }, 1001 },
-        { "batch, another admitted", HOLDER(.batch = true), { .ready = 1, .other_admitted = true }, 1000 },
+          AT_GATE(2, .ready = 2, .interactive_ready = 1, .admitted_ns = MS(999), .granularity_ns = MS(1)), 1001 },
+        { "batch, another admitted", HOLDER(.batch = true), RIVALS(.ready = 1, .other_admitted = true), 1000 },
         { "batch, another admitted, over the budget", HOLDER(.batch = true),
-          { .ready = 2, .interactive_ready = 1, .other_admitted = true, .granularity_ns = MS(1) }, 1000 },
+          RIVALS(.ready = 2, .interactive_ready = 1, .other_admitted = true, .granularity_ns = MS(1)), 1000 },
         { "batch, another admitted, protected", HOLDER(.batch = true, .protected_ns = MS(1002)),
-          { .ready = 1, .other_admitted = true }, 1002 },
-        { "interactive turns batch", HOLDER(.burst_ns = 0), { .ready = 1 }, 1005 },
-        { "interactive turns batch sooner", HOLDER(.burst_ns = MS(4)), { .ready = 1, .interactive_ready = 1 }, 1001 },
-        { "interactive is batch already", HOLDER(.burst_ns = MS(7)), { .ready = 1 }, 1000 },
-        { "interactive by hand", HOLDER(.set_class = HW_CLASS_INTERACTIVE, .burst_ns = MS(70)), { .ready = 9 }, NEVER_MS },
-        { "fresh beside fresh", HOLDER(.fresh = true, .burst_ns = MS(4)), { .ready = 1, .interactive_ready = 1 }, 1001 },
+          RIVALS(.ready = 1, .other_admitted = true), 1002 },
+        { "below the tier that waits", HOLDER(.batch = true, .burst_ns = MS(7)), AT_GATE(0, .ready = 1, .admitted_ns = MS(950)), 1013 },
+        { "above the tier that waits", HOLDER(.batch = true, .burst_ns = MS(90)), AT_GATE(0, .ready = 1, .admitted_ns = MS(950)), 1000 },
+        { "in the tier that waits", HOLDER(.batch = true, .burst_ns = MS(90)), AT_GATE(1, .ready = 1, .admitted_ns = MS(950)), 1050 },
+        { "above, but it is its turn", HOLDER(.batch = true, .burst_ns = MS(900)),
+          AT_GATE(0, .ready = 1, .turn = true, .admitted_ns = MS(950)), 1050 },
+        { "interactive turns batch", HOLDER(.burst_ns = 0), RIVALS(.ready = 1), 1005 },
+        { "interactive turns batch sooner", HOLDER(.burst_ns = MS(4)), RIVALS(.ready = 1, .interactive_ready = 1), 1001 },
+        { "interactive is batch already", HOLDER(.burst_ns = MS(7)), RIVALS(.ready = 1), 1000 },
+        { "interactive by hand", HOLDER(.set_class = HW_CLASS_INTERACTIVE, .burst_ns = MS(70)), RIVALS(.ready = 9), NEVER_MS },
+        { "fresh beside fresh", HOLDER(.fresh = true, .burst_ns = MS(4)), RIVALS(.ready = 1, .interactive_ready = 1), 1001 },
         { "fresh beside proven", HOLDER(.fresh = true, .burst_ns = MS(4)),
-          { .ready = 1, .interactive_ready = 1, .proven_ready = 1, .granularity_ns = MS(0.25) }, 1000.25 },
-        { "proven beside proven", HOLDER(.burst_ns = MS(4)), { .ready = 1, .interactive_ready = 1, .proven_ready = 1 }, 1001 },
+          RIVALS(.ready = 1, .interactive_ready = 1, .proven_ready = 1, .granularity_ns = MS(0.25)), 1000.25 },
+        { "fresh, but interactive by hand", HOLDER(.fresh = true, .set_class = HW_CLASS_INTERACTIVE, .burst_ns = MS(4)),
+          RIVALS(.ready = 1, .interactive_ready = 1, .proven_ready = 1), NEVER_MS },
+        { "proven beside proven", HOLDER(.burst_ns = MS(4)), RIVALS(.ready = 1, .interactive_ready = 1, .proven_ready = 1), 1001 },
     };
     check_yields(&fair, cases, sizeof(cases) / sizeof(*cases));
 }
@@ -164,11 +189,11 @@ TEST(when_a_holder_gives_way_under_quantum)
 {
     struct hw_policy policy = of_kind(HW_QUANTUM);
     const struct yield_case cases[] = {
-        { "alone", HOLDER(.batch = true), { .ready = 0 }, NEVER_MS },
-        { "contended before it ran", HOLDER(.batch = false), { .ready = 1, .interactive_ready = 1, .contended_ns = MS(900) }, 1100 },
-        { "contended since", HOLDER(.batch = true), { .ready = 1, .contended_ns = MS(1070) }, 1170 },
-        { "its own quantum", HOLDER(.quantum_ns = MS(1)), { .ready = 1, .contended_ns = MS(900) }, 1001 },
-        { "the longest", HOLDER(.quantum_ns = MS(4294967)), { .ready = 1 }, 4295967 },
+        { "alone", HOLDER(.batch = true), RIVALS(.ready = 0), NEVER_MS },
+        { "contended before it ran", HOLDER(.batch = false), RIVALS(.ready = 1, .interactive_ready = 1, .contended_ns = MS(900)), 1100 },
+        { "contended since", HOLDER(.batch = true), RIVALS(.ready = 1, .contended_ns = MS(1070)), 1170 },
+        { "its own quantum", HOLDER(.quantum_ns = MS(1)), RIVALS(.ready = 1, .contended_ns = MS(900)), 1001 },
+        { "the longest", HOLDER(.quantum_ns = MS(4294967)), RIVALS(.ready = 1), 4295967 },
     };
     check_yields(&policy, cases, sizeof(cases) / sizeof(*cases));
 }
@@ -177,8 +202,8 @@ TEST(nobody_gives_way_under_observe)
 {
     struct hw_policy policy = of_kind(HW_OBSERVE);
     const struct yield_case cases[] = {
-        { "batch", HOLDER(.batch = true), { .ready = 5, .interactive_ready = 3, .gate_waiting = true, .other_admitted = true }, NEVER_MS },
-        { "interactive", HOLDER(.batch = false), { .ready = 5 }, NEVER_MS },
+        { "batch", HOLDER(.batch = true), AT_GATE(2, .ready = 5, .interactive_ready = 3, .other_admitted = true), NEVER_MS },
+        { "interactive", HOLDER(.batch = false), RIVALS(.ready = 5), NEVER_MS },
     };
     check_yields(&policy, cases, sizeof(cases) / sizeof(*cases));
 }
@@ -203,7 +228,7 @@ TEST(granularity_is_free_within_the_budget_and_bounded_beyond)
 }
 
 TESTS({ "default", the_default_is_as_documented }, { "quantum", a_threads_own_quantum_goes_before_the_process },
-      { "burst", a_burst_grows_only_while_running }, { "clock", a_clock_that_steps_back_makes_nobody_batch }, { "classes", classes },
+      { "burst", a_burst_grows_only_while_running }, { "clock", a_clock_that_steps_back_makes_nobody_batch }, { "classes", classes }, { "tiers", tiers },
       { "sleep", sleep_pays_off_a_burst_and_memory_is_short }, { "fair_yield", when_a_holder_gives_way_under_fair },
       { "quantum_yield", when_a_holder_gives_way_under_quantum }, { "observe_yield", nobody_gives_way_under_observe },
       { "granularity", granularity_is_free_within_the_budget_and_bounded_beyond })

@@ -18,12 +18,12 @@ dump(void)
         HW_STATES(EACH)
 #undef EACH
     };
-    fprintf(stderr, "holder %p, admitted %p, gate %u, ready %u, interactive %u, tick in %" PRId64 " us, ticker %d\n",
-            (void *)s->holder, (void *)s->admitted, s->gate.length, s->counts[HW_IS_READY], s->counts[HW_IS_INTERACTIVE_ACTIVE],
+    fprintf(stderr, "holder %p, admitted %p for %" PRIu64 " us, gate %u, ready %u, interactive %u, tick in %" PRId64
+            " us, ticker %d\n", (void *)s->holder, (void *)s->admitted, (hw_now_ns() - s->admitted_ns) / 1000, s->gate.length, s->counts[HW_IS_READY], s->counts[HW_IS_INTERACTIVE_ACTIVE],
             (int64_t)(runtime.tick_ns - hw_now_ns()) / 1000, runtime.ticker_runs);
     for (struct hw_thread *thread = s->threads; thread; thread = thread->next) {
-        fprintf(stderr, "  %p %s%s%s%s%s%s since %" PRIu64 " us\n", (void *)thread, names[thread->state],
-                thread->batch ? " batch" : "", thread->at_gate ? " at-gate" : "", thread->parked ? " parked" : "",
+        fprintf(stderr, "  %p %s%s tier %u%s%s%s%s since %" PRIu64 " us\n", (void *)thread, names[thread->state],
+                thread->batch ? " batch" : "", thread->tier, thread->at_gate ? " at-gate" : "", thread->parked ? " parked" : "",
                 thread->open ? " open" : "", thread->yielding ? " yielding" : "", (hw_now_ns() - thread->since_ns) / 1000);
     }
     for (int i = 0; i < VM_THREADS; i++) {
@@ -339,6 +339,7 @@ static atomic_ullong loose_at_ns;
 static void
 interactive_for_a_while(void *arg)
 {
+    vm_sleep(US(100));
     vm_set_class(HW_CLASS_INTERACTIVE);
     vm_compute(MS(50));
     vm_set_class(HW_CLASS_MEASURED);

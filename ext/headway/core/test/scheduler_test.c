@@ -109,11 +109,11 @@ TEST(a_lost_preemption_is_asked_for_again)
     struct hw_thread *io = sleeper(), *hog = running_hog();
     ready(io);
     CHECK(world.orders.preempt == hog);
-    CHECK_EQUAL(world.now + HW_RETRY_NS, world.orders.tick_ns);
-    advance(HW_RETRY_NS / 2);
+    CHECK_EQUAL(world.now + hw_policy_default.retry_ns, world.orders.tick_ns);
+    advance(hw_policy_default.retry_ns / 2);
     tick();
     CHECK(world.orders.preempt == NULL);
-    advance(HW_RETRY_NS);
+    advance(hw_policy_default.retry_ns);
     tick();
     CHECK(world.orders.preempt == hog && world.orders.retry);
     CHECK_EQUAL(1, s->preemptions);

@@ -392,21 +392,36 @@ TEST(under_quantum_all_have_slices_of_that_length)
     world_end();
 }
 
-/* Interactive threads alone would keep the GVL busy; the batch ones still get protection_ns every starvation_ns or so. */
-TEST(saturated_by_interactive_threads_batch_ones_have_their_protected_share)
+/* Interactive threads alone would keep the GVL busy; the batch ones still get protection_ns every starvation_ns or so, and by
+ * turns, whatever the quantum. */
+static void
+saturated(uint64_t quantum_ns, uint64_t interactive_ns)
 {
-    enum { HOGS = 3 };
+    enum { HOGS = 4 };
     struct actor *cpu[HOGS];
+    struct hw_policy policy = hw_policy_default;
+    policy.quantum_ns = quantum_ns;
     start_vm(HW_FAIR);
+    hw_scheduler_set_policy(&world.scheduler, &policy, world.now);
     for (int i = 0; i < HOGS; i++) cpu[i] = enter_vm(HW_NEVER, 0, 0);
-    for (int i = 0; i < 20; i++) enter_vm(MS(1), MS(10), 0.5);
+    for (int i = 0; i < 20; i++) enter_vm(interactive_ns, 10 * interactive_ns, 0.5);
     simulate(MS(10000));
     double share = 0;
     for (int i = 0; i < HOGS; i++) share += share_of(cpu[i], MS(10000));
     CHECK(share >= 0.02 && share <= 0.3, "%.3f", share);
-    CHECK(jain(cpu, HOGS) >= 0.9, "%.3f", jain(cpu, HOGS));
+    CHECK(jain(cpu, HOGS) >= 0.9, "quantum %" PRIu64 " us: %.3f, %.3f %.3f %.3f %.3f", quantum_ns / 1000, jain(cpu, HOGS),
+          (double)cpu[0]->ran_ns / 1e9, (double)cpu[1]->ran_ns / 1e9, (double)cpu[2]->ran_ns / 1e9, (double)cpu[3]->ran_ns / 1e9);
     CHECK(vm.longest_idle_ns <= SWITCH_NS + 2 * WAKE_NS, "%" PRIu64 " ns", vm.longest_idle_ns);
     world_end();
+}
+
+TEST(saturated_by_interactive_threads_batch_ones_have_their_protected_share)
+{
+    static const uint64_t quanta_ns[] = { MS(100), MS(50), MS(10), MS(2), MS(1) };
+    for (int i = 0; i < 5; i++) {
+        saturated(quanta_ns[i], MS(1));
+        saturated(quanta_ns[i], US(50));
+    }
 }
 
 /* Whoever is admitted blocks or naps at once: the others must not lose the GVL's time. */

@@ -424,10 +424,7 @@ vm_headway_start(enum hw_policy_kind kind, uint64_t quantum_ns, enum hw_preempt 
 static void
 vm_set_class(enum hw_class set_class)
 {
-    struct hw_thread *record = atomic_load(&current->record);
-    pthread_mutex_lock(&runtime.lock);
-    hw_scheduler_set_class(&runtime.scheduler, record, set_class, hw_now_ns());
-    pthread_mutex_unlock(&runtime.lock);
+    hw_runtime_set_class(&runtime, atomic_load(&current->record), set_class);
 }
 
 static void

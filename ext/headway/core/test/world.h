@@ -81,19 +81,32 @@ world_check_thread(const struct hw_thread *thread, unsigned counts[HW_COUNTS], u
     CHECK(thread->account.voluntary < UINT64_MAX / 2 && thread->account.preempted < UINT64_MAX / 2);
 }
 
+static inline unsigned
+world_check_queue(const struct hw_gate_queue *queue, unsigned tier)
+{
+    unsigned length = 0;
+    const struct hw_thread *before = NULL;
+    for (const struct hw_thread *thread = queue->head; thread; thread = thread->gate_next) {
+        CHECK(thread->at_gate && thread->link && thread->gate_prev == before && thread->gate_tier == tier);
+        before = thread;
+        CHECK(++length <= world.used);
+    }
+    CHECK(queue->tail == before);
+    return length;
+}
+
 static inline void
 world_check_gate(void)
 {
     const struct hw_gate *gate = &world.scheduler.gate;
-    unsigned length = 0;
-    const struct hw_thread *before = NULL;
-    for (const struct hw_thread *thread = gate->head; thread; thread = thread->gate_next) {
-        CHECK(thread->at_gate && thread->link && thread->gate_prev == before);
-        before = thread;
-        CHECK(++length <= world.used);
+    unsigned length = 0, lowest = HW_TIERS;
+    for (unsigned tier = HW_TIERS; tier-- > 0;) {
+        unsigned waiting = world_check_queue(&gate->queues[tier], tier);
+        if (waiting) lowest = tier;
+        length += waiting;
     }
-    CHECK(gate->tail == before);
     CHECK_EQUAL(length, gate->length);
+    CHECK_EQUAL(lowest, hw_gate_tier(gate));
 }
 
 static inline void
@@ -129,7 +142,7 @@ world_check_orders(void)
     CHECK(orders->tick_ns > world.now, "the ticker would spin");
     if (orders->preempt) {
         CHECK(orders->preempt == s->holder && s->policy.kind != HW_OBSERVE && s->counts[HW_IS_READY] > 0);
-        CHECK(orders->tick_ns <= world.now + HW_RETRY_NS);
+        CHECK(orders->tick_ns <= world.now + s->policy.retry_ns);
     }
     if (orders->wake) CHECK(orders->wake == s->admitted && orders->wake->parked && orders->wake->open);
     if (s->holder == NULL && s->counts[HW_IS_READY] > 0 && s->policy.kind != HW_OBSERVE) CHECK(orders->tick_ns != HW_NEVER);
