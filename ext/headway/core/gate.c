@@ -23,6 +23,21 @@ hw_gate_push(struct hw_gate *gate, struct hw_thread *thread, uint64_t now)
 }
 
 void
+hw_gate_push_front(struct hw_gate *gate, struct hw_thread *thread)
+{
+    if (thread->at_gate) return;
+    struct hw_gate_queue *queue = &gate->queues[thread->tier];
+    thread->at_gate = true;
+    thread->gate_tier = thread->tier;
+    thread->gate_prev = NULL;
+    thread->gate_next = queue->head;
+    if (queue->head) queue->head->gate_prev = thread;
+    else queue->tail = thread;
+    queue->head = thread;
+    gate->length++;
+}
+
+void
 hw_gate_remove(struct hw_gate *gate, struct hw_thread *thread)
 {
     if (!thread->at_gate) return;
@@ -47,13 +62,14 @@ hw_gate_tier(const struct hw_gate *gate)
 struct hw_thread *
 hw_gate_pop(struct hw_gate *gate, uint64_t patience_ns, uint64_t now)
 {
-    struct hw_gate_queue *chosen = NULL;
-    for (int tier = 0; tier < HW_TIERS; tier++) {
+    uint8_t lowest = hw_gate_tier(gate);
+    if (lowest == HW_TIERS) return NULL;
+    struct hw_gate_queue *chosen = &gate->queues[lowest];
+    for (int tier = lowest + 1; tier < HW_TIERS; tier++) {
         struct hw_gate_queue *queue = &gate->queues[tier];
-        if (queue->head == NULL) continue;
-        if (chosen == NULL || now >= queue->served_ns + patience_ns) chosen = queue;
+        bool overdue = queue->head && now >= queue->served_ns + patience_ns;
+        if (overdue && queue->served_ns < chosen->served_ns) chosen = queue;
     }
-    if (chosen == NULL) return NULL;
     chosen->served_ns = now;
     struct hw_thread *thread = chosen->head;
     hw_gate_remove(gate, thread);

@@ -10,19 +10,21 @@
 struct hw_gate {
     struct hw_gate_queue {
         struct hw_thread *head, *tail;
-        uint64_t served_ns; /* when it was last served, or last began to wait */
+        uint64_t served_ns; /* when it was last served, or began to wait */
     } queues[HW_TIERS];
     unsigned length;
 };
 
 /* Into the queue of its tier; does nothing when it is in one. */
 void hw_gate_push(struct hw_gate *gate, struct hw_thread *thread, uint64_t now);
+/* To its head, for one that was overtaken: it goes on where it was. */
+void hw_gate_push_front(struct hw_gate *gate, struct hw_thread *thread);
 void hw_gate_remove(struct hw_gate *gate, struct hw_thread *thread); /* does nothing when it isn't in one */
 
 /* The lowest tier somebody waits in; HW_TIERS: nobody waits. */
 uint8_t hw_gate_tier(const struct hw_gate *gate);
 
-/* The lowest tier's first, but a tier that was passed over for `patience_ns` comes first; NULL when empty. */
+/* The lowest tier's first; but of tiers that were passed over for `patience_ns` the one served longest ago. NULL when empty. */
 struct hw_thread *hw_gate_pop(struct hw_gate *gate, uint64_t patience_ns, uint64_t now);
 
 #endif

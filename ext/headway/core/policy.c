@@ -34,6 +34,14 @@ hw_policy_is_batch(const struct hw_policy *policy, const struct hw_thread *threa
     return hw_policy_burst_ns(thread, now) >= policy->burst_ns;
 }
 
+/* A turn lasts a quantum, or where interactive threads take all the time until the starvation bound. */
+uint64_t
+hw_policy_patience_ns(const struct hw_policy *policy)
+{
+    uint64_t turn_ns = policy->quantum_ns > policy->starvation_ns ? policy->quantum_ns : policy->starvation_ns;
+    return policy->patience * turn_ns;
+}
+
 uint8_t
 hw_policy_tier(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now)
 {
@@ -97,8 +105,8 @@ static uint64_t
 fair_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder, const struct hw_rivals *rivals)
 {
     if (!holder->batch) {
-        if (holder->fresh && rivals->proven_ready > 0) return holder->resumed_ns + rivals->granularity_ns;
         if (holder->set_class == HW_CLASS_INTERACTIVE) return HW_NEVER;
+        if (holder->fresh && rivals->proven_ready > 0) return holder->resumed_ns + rivals->granularity_ns;
         return holder->resumed_ns + (policy->burst_ns > holder->burst_ns ? policy->burst_ns - holder->burst_ns : 0);
     }
 

@@ -28,7 +28,7 @@ struct hw_policy {
     uint64_t burst_ns;       /* run time since the last voluntary block from which a thread is batch */
     uint64_t fresh_ns;       /* run time a new thread gets before it is batch: it has proven nothing yet */
     uint64_t tier_ns[2];     /* attained service from which a batch thread is in the second and in the third tier */
-    unsigned patience;       /* a tier that waits is passed over for so many quanta at the most */
+    unsigned patience;       /* a tier that waits is passed over for so many turns (see hw_policy_patience_ns) at the most */
     uint64_t starvation_ns;  /* an admitted thread that was ready for so long runs next, whatever its class */
     uint64_t protection_ns;  /* and for so long at least */
     uint64_t granularity_ns; /* upper bound of the run time kept before a forced switch, once the budget is spent */
@@ -64,6 +64,7 @@ struct hw_rivals {
 
 uint64_t hw_policy_quantum_ns(const struct hw_policy *policy, const struct hw_thread *thread);
 uint64_t hw_policy_burst_ns(const struct hw_thread *thread, uint64_t now);
+uint64_t hw_policy_patience_ns(const struct hw_policy *policy);
 uint8_t hw_policy_tier(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now);
 
 bool hw_policy_is_batch(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now);

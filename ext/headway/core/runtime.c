@@ -8,6 +8,8 @@
 
 /* How often a parked thread looks for itself whether a wake-up went missing. */
 #define PARK_CHECK_NS (50 * HW_NS_PER_MS)
+/* A wake-up may be under way for so long, on a machine that is busy otherwise, before it counts as lost. */
+#define WAKE_UP_NS (20 * HW_NS_PER_MS)
 /* An interactive thread's turn is often over in less time than it takes to sleep and be woken. */
 #define SPIN_NS (25 * HW_NS_PER_US)
 
@@ -70,7 +72,7 @@ static void
 carry_out(struct hw_runtime *rt, struct hw_orders *orders, uint64_t now)
 {
     atomic_store_explicit(&rt->ready, rt->scheduler.counts[HW_IS_READY], memory_order_relaxed);
-    if (rt->scheduler.counts[HW_IS_READY] > 0) rt->contended_ns = now;
+    if (hw_scheduler_contended(&rt->scheduler)) rt->contended_ns = now;
     if (orders->preempt && !orders->self) preempt(rt, orders->preempt);
     if (orders->tick_ns < rt->tick_ns) hw_ticker_at(rt, orders->tick_ns);
 }
@@ -186,7 +188,8 @@ hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread, uint64_t until_
             atomic_load_explicit(&thread->interrupted, memory_order_acquire) || now >= until_ns) break;
         if (hw_scheduler_gate_open(&rt->scheduler, thread, now)) {
             bool starved = now >= hw_scheduler_starves_at_ns(&rt->scheduler, thread);
-            if (timed_out && !starved && !atomic_load_explicit(&thread->open, memory_order_relaxed)) rt->park_timeouts++;
+            bool woken = atomic_load_explicit(&thread->open, memory_order_relaxed) && now < thread->opened_ns + WAKE_UP_NS;
+            if (timed_out && !starved && !woken) rt->park_timeouts++;
             break;
         }
         if (timed_out && hw_scheduler_repair(&rt->scheduler, thread, now)) {

@@ -53,7 +53,7 @@ admit(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
 static void
 admit_next(struct hw_scheduler *s, uint64_t now)
 {
-    struct hw_thread *next = hw_gate_pop(&s->gate, s->policy.patience * s->policy.quantum_ns, now);
+    struct hw_thread *next = hw_gate_pop(&s->gate, hw_policy_patience_ns(&s->policy), now);
     admit(s, next, now);
     s->turn = next && hw_gate_tier(&s->gate) < next->tier;
 }
@@ -79,7 +79,7 @@ place(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
     else if (s->admitted != thread && overtakes(s, thread)) {
         struct hw_thread *overtaken = s->admitted;
         admit(s, thread, now);
-        if (overtaken->state == HW_READY) hw_gate_push(&s->gate, overtaken, now);
+        if (overtaken->state == HW_READY) hw_gate_push_front(&s->gate, overtaken);
     }
     else if (s->admitted != thread && thread->state == HW_READY) {
         hw_gate_push(&s->gate, thread, now);
@@ -197,13 +197,19 @@ yield_at(const struct hw_scheduler *s, const struct hw_thread *holder, uint64_t 
     return hw_policy_yield_at_ns(&s->policy, holder, &rivals);
 }
 
+bool
+hw_scheduler_contended(const struct hw_scheduler *s)
+{
+    return s->counts[HW_IS_READY] > (s->holder ? 0 : 1);
+}
+
 static void
 order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
 {
     struct hw_thread *holder = s->holder;
     if (holder == NULL) {
         /* Nobody runs as far as events tell, yet somebody waits: look again in case an event was missed. */
-        if (s->counts[HW_IS_READY] > 0 && s->policy.kind != HW_OBSERVE) orders->tick_ns = now + s->policy.retry_ns;
+        if (hw_scheduler_contended(s) && s->policy.kind != HW_OBSERVE) orders->tick_ns = now + s->policy.retry_ns;
         return;
     }
     uint64_t at_ns = yield_at(s, holder, now);
@@ -234,6 +240,7 @@ order_wake(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
     if (admitted && admitted->parked && !atomic_load_explicit(&admitted->open, memory_order_relaxed) &&
         (hw_scheduler_gate_open(s, admitted, now) || hw_scheduler_lingers_until_ns(s, admitted) != HW_NEVER)) {
         atomic_store_explicit(&admitted->open, true, memory_order_release);
+        admitted->opened_ns = now;
         orders->wake = admitted;
     }
 }

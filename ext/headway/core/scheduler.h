@@ -47,6 +47,9 @@ struct hw_orders {
     uint64_t tick_ns;          /* call hw_scheduler_tick at this time; HW_NEVER */
 };
 
+/* Whether somebody waits for somebody else: a thread that takes a free GVL doesn't. */
+bool hw_scheduler_contended(const struct hw_scheduler *scheduler);
+
 bool hw_scheduler_init(struct hw_scheduler *scheduler, const struct hw_policy *policy);
 void hw_scheduler_free(struct hw_scheduler *scheduler);
 void hw_scheduler_set_policy(struct hw_scheduler *scheduler, const struct hw_policy *policy, uint64_t now);

@@ -75,6 +75,7 @@ struct hw_thread {
     pthread_t pthread;       /* valid while the thread holds the GVL */
     bool parked;             /* inside hw_runtime_park */
     atomic_bool open;        /* the gate is open for it */
+    uint64_t opened_ns;      /* since when */
     atomic_bool interrupted; /* the VM wants it back */
 
     /* Binding. */

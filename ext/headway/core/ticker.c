@@ -18,7 +18,7 @@ tick(struct hw_runtime *rt, uint64_t now)
     struct hw_orders orders;
     hw_scheduler_tick(&rt->scheduler, now, &orders);
     rt->tick_ns = orders.tick_ns;
-    if (rt->scheduler.counts[HW_IS_READY] > 0) rt->contended_ns = now;
+    if (hw_scheduler_contended(&rt->scheduler)) rt->contended_ns = now;
     if (orders.preempt) {
         if (rt->preempt == HW_SIGNAL && !rt->signal_lost && hw_signal_installed()) {
             pthread_kill(orders.preempt->pthread, hw_signal_number());
