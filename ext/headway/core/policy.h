@@ -29,7 +29,7 @@ struct hw_policy {
     uint64_t fresh_ns;       /* run time a new thread gets before it is batch: it has proven nothing yet */
     uint64_t tier_ns[2];     /* attained service from which a batch thread is in the second and in the third tier */
     unsigned patience;       /* a tier that waits is passed over for so many turns (see hw_policy_patience_ns) at the most */
-    uint64_t starvation_ns;  /* an admitted thread that was ready for so long runs next, whatever its class */
+    uint64_t starvation_ns;  /* when no batch thread of its tier ran for so long the admitted one runs next, whatever waits */
     uint64_t protection_ns;  /* and for so long at least */
     uint64_t granularity_ns; /* upper bound of the run time kept before a forced switch, once the budget is spent */
     unsigned switches_per_s; /* the budget: forced switches a second that cost no granularity */

@@ -185,7 +185,8 @@ hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread, uint64_t until_
     for (;;) {
         uint64_t now = hw_now_ns();
         if (!atomic_load_explicit(&rt->active, memory_order_relaxed) ||
-            atomic_load_explicit(&thread->interrupted, memory_order_acquire) || now >= until_ns) break;
+            atomic_load_explicit(&thread->interrupted, memory_order_acquire) || now >= until_ns ||
+            thread->state != HW_READY) break;
         if (hw_scheduler_gate_open(&rt->scheduler, thread, now)) {
             bool starved = now >= hw_scheduler_starves_at_ns(&rt->scheduler, thread);
             bool woken = atomic_load_explicit(&thread->open, memory_order_relaxed) && now < thread->opened_ns + WAKE_UP_NS;

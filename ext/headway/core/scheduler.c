@@ -58,10 +58,18 @@ admit_next(struct hw_scheduler *s, uint64_t now)
     s->turn = next && hw_gate_tier(&s->gate) < next->tier;
 }
 
+/* The admitted thread was let go from the gate, or starves: its turn is to come. */
 static bool
-overtakes(const struct hw_scheduler *s, const struct hw_thread *thread)
+on_its_way(const struct hw_scheduler *s, uint64_t now)
 {
-    return thread->state == HW_READY && thread->tier < s->admitted->tier && !s->turn;
+    return s->admitted->state == HW_READY &&
+        (atomic_load_explicit(&s->admitted->open, memory_order_relaxed) || now >= hw_scheduler_starves_at_ns(s, s->admitted));
+}
+
+static bool
+overtakes(const struct hw_scheduler *s, const struct hw_thread *thread, uint64_t now)
+{
+    return thread->state == HW_READY && thread->tier < s->admitted->tier && !s->turn && !on_its_way(s, now);
 }
 
 /* Re-establishes invariants 3 and 4 for one thread, after its state or its class changed. */
@@ -76,7 +84,7 @@ place(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
     else if (s->admitted == NULL) {
         admit(s, thread, now);
     }
-    else if (s->admitted != thread && overtakes(s, thread)) {
+    else if (s->admitted != thread && overtakes(s, thread, now)) {
         struct hw_thread *overtaken = s->admitted;
         admit(s, thread, now);
         if (overtaken->state == HW_READY) hw_gate_push_front(&s->gate, overtaken);
@@ -143,6 +151,7 @@ end_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
     hw_histogram_record(&s->account.hold, hold_ns);
     thread->burst_ns += hold_ns;
     thread->asked = false;
+    if (thread->batch && hold_ns >= s->policy.granularity_ns) s->tier_ran_ns[thread->tier] = now;
     if (s->holder == thread) s->holder = NULL;
 }
 
@@ -155,6 +164,10 @@ take_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
         end_hold(s, missed, now);
         enter(s, missed, HW_SUSPENDED, now);
         settle(s, missed, now);
+    }
+    if (thread->unborn) {
+        thread->unborn = false;
+        s->unborn--;
     }
     s->holder = thread;
     thread->resumed_ns = now;
@@ -279,6 +292,8 @@ hw_scheduler_add(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state
     thread->state = state;
     thread->since_ns = thread->resumed_ns = now;
     if (thread->fresh) thread->burst_ns = fresh_burst_ns(s);
+    thread->unborn = true;
+    s->unborn++;
     if (state == HW_RUNNING) take_hold(s, thread, now);
     settle(s, thread, now);
 }
@@ -302,6 +317,7 @@ hw_scheduler_remove(struct hw_scheduler *s, struct hw_thread *thread, uint64_t n
     *orders = ORDERS_NONE;
     if (thread->link == NULL) return;
     if (s->just_suspended == thread) s->just_suspended = NULL;
+    if (thread->unborn) s->unborn--;
     if (thread->state == HW_RUNNING) end_hold(s, thread, now);
     enter(s, thread, HW_SUSPENDED, now);
     settle(s, thread, now);
@@ -350,10 +366,10 @@ hw_scheduler_resumed(struct hw_scheduler *s, struct hw_thread *thread, uint64_t 
 
     /* An owner whose time is up and who isn't running hands the admission to whoever the VM chose. */
     if (thread->batch && s->policy.kind == HW_FAIR && s->admitted && s->admitted != thread &&
-        s->admitted->state == HW_READY && !s->admitted->parked && admission_expired(s, now)) {
+        s->admitted->state == HW_READY && !s->admitted->parked && !on_its_way(s, now) && admission_expired(s, now)) {
         struct hw_thread *before = s->admitted;
         admit(s, thread, now);
-        hw_gate_push(&s->gate, before, now);
+        hw_gate_push_front(&s->gate, before);
     }
     settle(s, thread, now);
     order_wake(s, now, orders);
@@ -395,10 +411,25 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
     order_preemption(s, now, orders);
 }
 
+/* A thread whose creation failed was announced, as ready even on Ruby 3.3, and never heard of again. One that does run after all
+ * is put right by its RESUMED. */
+#define STILLBORN_NS HW_NS_PER_S
+
+static void
+forget_stillborn(struct hw_scheduler *s, uint64_t now)
+{
+    for (struct hw_thread *thread = s->threads; thread; thread = thread->next) {
+        if (!thread->unborn || thread->state != HW_READY || elapsed(thread->since_ns, now) < STILLBORN_NS) continue;
+        enter(s, thread, HW_SUSPENDED, now);
+        settle(s, thread, now);
+    }
+}
+
 void
 hw_scheduler_tick(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
 {
     *orders = ORDERS_NONE;
+    if (s->unborn > 0) forget_stillborn(s, now);
     judge_holder(s, now);
     order_wake(s, now, orders);
     order_preemption(s, now, orders);
@@ -425,7 +456,8 @@ uint64_t
 hw_scheduler_starves_at_ns(const struct hw_scheduler *s, const struct hw_thread *thread)
 {
     if (s->admitted != thread || thread->state != HW_READY) return HW_NEVER;
-    uint64_t from_ns = s->admitted_ns > thread->since_ns ? s->admitted_ns : thread->since_ns;
+    uint64_t ran_ns = s->tier_ran_ns[thread->tier];
+    uint64_t from_ns = ran_ns > thread->since_ns ? ran_ns : thread->since_ns;
     return from_ns + s->policy.starvation_ns;
 }
 
@@ -435,21 +467,13 @@ hw_scheduler_starves_at_ns(const struct hw_scheduler *s, const struct hw_thread 
 bool
 hw_scheduler_repair(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
 {
-    bool wrong = false;
-    if (thread->state != HW_READY) {
-        enter(s, thread, HW_READY, now);
-        settle(s, thread, now);
-        wrong = true;
-    }
     struct hw_thread *admitted = s->admitted;
     bool overdue = admitted && admitted != thread && now > s->admitted_ns + hw_policy_quantum_ns(&s->policy, admitted) +
         s->policy.starvation_ns + s->policy.protection_ns + OVERDUE_NS;
-    if (thread->at_gate && (admitted == NULL || admitted->state == HW_SUSPENDED || overdue)) {
-        admit_next(s, now);
-        if (admitted) place(s, admitted, now);
-        wrong = true;
-    }
-    return wrong;
+    if (!thread->at_gate || (admitted && admitted->state != HW_SUSPENDED && !overdue)) return false;
+    admit_next(s, now);
+    if (admitted) place(s, admitted, now);
+    return true;
 }
 
 bool

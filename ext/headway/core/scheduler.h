@@ -26,6 +26,8 @@ struct hw_scheduler {
     uint64_t admitted_ns;
     bool turn;                  /* admitted ahead of a lower tier, which had its share: not to be overtaken */
     struct hw_gate gate;
+    uint64_t tier_ran_ns[HW_TIERS]; /* when a batch thread of the tier last ended a hold worth the name */
+    unsigned unborn;            /* threads that have never run */
     uint64_t linger_ns;         /* until then the gate stays shut for an interactive thread that is expected right back */
     unsigned counts[HW_COUNTS];
     uint64_t contended_ns;

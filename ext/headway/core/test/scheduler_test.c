@@ -329,18 +329,67 @@ TEST(whom_the_vm_lets_run_before_its_turn_is_sent_to_the_gate)
 
 TEST(an_owner_whose_time_is_up_hands_over_to_whom_the_vm_chose)
 {
+    struct hw_policy policy = hw_policy_default;
+    policy.quantum_ns = MS(50);
     world_start(HW_FAIR);
+    hw_scheduler_set_policy(s, &policy, world.now);
     struct hw_thread *owner = running_hog();
     gives_way(owner);
     struct hw_thread *other = parked_hog();
     owner->parked = false; /* on its way back */
     other->parked = false;
-    advance(MS(101));
+    advance(MS(51));
     resumed(other);
     other->yielding = false;
     check_all();
     CHECK(s->admitted == other && owner->at_gate);
     CHECK(!must_yield(other));
+    world_end();
+}
+
+/* Interactive threads saturate the GVL; the owner has starved, was woken, and is in the VM's ready queue. */
+static struct hw_thread *
+starved_owner_on_its_way(void)
+{
+    struct hw_thread *io = sleeper(), *owner = running_hog();
+    ready(io);
+    gives_way(owner);
+    resumed(io);
+    advance(MS(101));
+    io->set_class = HW_CLASS_INTERACTIVE;
+    tick();
+    CHECK(world.orders.wake == owner);
+    owner->parked = false;
+    ready(owner);
+    return owner;
+}
+
+TEST(a_starving_owner_on_its_way_keeps_its_turn_whom_the_vm_may_let_run_before)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *other = sleeper(), *owner = starved_owner_on_its_way();
+    other->burst_ns = MS(100000);
+    ready(other);
+    suspended(s->holder);
+    resumed(other);
+    check_all();
+    CHECK(s->admitted == owner && world.orders.preempt == other);
+    gives_way(other);
+    resumed(owner);
+    check_all();
+    CHECK(owner->protected_ns == world.now + hw_policy_default.protection_ns);
+    world_end();
+}
+
+TEST(being_overtaken_costs_a_starving_owner_nothing)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *other = sleeper(), *owner = starved_owner_on_its_way();
+    other->set_class = HW_CLASS_BATCH;
+    ready(other); /* less service, so a lower tier */
+    check_all();
+    CHECK(other->batch && other->tier < owner->tier);
+    CHECK(s->admitted == owner && other->at_gate);
     world_end();
 }
 
@@ -715,7 +764,8 @@ TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once }
       { "shut", the_gate_is_shut_while_interactive_threads_are_active },
       { "starving", a_starving_admitted_thread_runs_next_and_is_protected },
       { "before_turn", whom_the_vm_lets_run_before_its_turn_is_sent_to_the_gate },
-      { "handover", an_owner_whose_time_is_up_hands_over_to_whom_the_vm_chose }, { "naps", a_cpu_bound_thread_that_naps_stays_batch },
+      { "handover", an_owner_whose_time_is_up_hands_over_to_whom_the_vm_chose }, { "keeps_turn", a_starving_owner_on_its_way_keeps_its_turn_whom_the_vm_may_let_run_before },
+      { "overtaken", being_overtaken_costs_a_starving_owner_nothing }, { "naps", a_cpu_bound_thread_that_naps_stays_batch },
       { "worker", a_worker_is_interactive_again_soon_after_heavy_work },
       { "class", a_class_set_by_hand_goes_before_what_was_measured }, { "budget", forced_switches_over_the_budget_cost_granularity },
       { "quantum", under_quantum_a_holder_has_its_quantum_from_when_somebody_waits }, { "observe", under_observe_nobody_is_disturbed },

@@ -12,6 +12,9 @@
 #define VM_SLICE_NS MS(100)
 #define MOST 40
 
+/* The GVL is free for so long at the most while somebody wants it. */
+#define IDLE_NS (SWITCH_NS + 2 * WAKE_NS + 2 * hw_policy_default.linger_ns)
+
 enum where { SLEEPS, QUEUES, RUNS, PARKS, ENDED };
 
 struct actor {
@@ -20,7 +23,8 @@ struct actor {
     uint64_t cpu_ns, sleep_ns;  /* computes and sleeps by turns; sleep_ns 0: computes for ever */
     double spread;              /* 0: always so long; 1: exponentially distributed */
     uint64_t left_ns;           /* of its computation */
-    uint64_t at_ns;             /* when it wakes, of its own accord, because it was woken, or because its park is bounded */
+    uint64_t at_ns;             /* when it wakes, of its own accord or because it was woken */
+    uint64_t bound_ns;          /* of its park */
     uint64_t job_ns;            /* when it runs the job; HW_NEVER */
     bool in_job;
     uint64_t clean_resume;
@@ -119,6 +123,14 @@ leave(struct actor *actor)
     carry_out();
 }
 
+/* Shut: it waits to be woken, or spins while the gate lingers. */
+static void
+wait_at_gate(struct actor *actor)
+{
+    atomic_store(&actor->thread->open, false);
+    actor->at_ns = hw_scheduler_lingers_until_ns(&world.scheduler, actor->thread);
+}
+
 static void
 park(struct actor *actor)
 {
@@ -134,7 +146,8 @@ park(struct actor *actor)
         return;
     }
     actor->where = PARKS;
-    actor->at_ns = clean ? HW_NEVER : world.now + FIRST_PARK_NS;
+    actor->bound_ns = clean ? HW_NEVER : world.now + FIRST_PARK_NS;
+    wait_at_gate(actor);
 }
 
 static void
@@ -185,11 +198,9 @@ static void
 wake(struct actor *actor)
 {
     if (actor->where == PARKS) {
-        struct hw_scheduler *s = &world.scheduler;
-        bool bounded = actor->at_ns != HW_NEVER && !atomic_load(&actor->thread->open);
-        if (!bounded && !hw_scheduler_gate_open(s, actor->thread, world.now)) {
-            atomic_store(&actor->thread->open, false); /* shut again meanwhile */
-            actor->at_ns = HW_NEVER;
+        bool bounded = world.now >= actor->bound_ns;
+        if (!bounded && !hw_scheduler_gate_open(&world.scheduler, actor->thread, world.now)) {
+            wait_at_gate(actor);
             return;
         }
         actor->thread->parked = false;
@@ -216,6 +227,7 @@ wakes_at(const struct actor *actor)
     if (actor->where != PARKS) return HW_NEVER;
     uint64_t at_ns = hw_scheduler_starves_at_ns(&world.scheduler, actor->thread);
     earlier(&at_ns, actor->at_ns);
+    earlier(&at_ns, actor->bound_ns);
     return at_ns;
 }
 
@@ -348,7 +360,7 @@ io_beside(unsigned hogs, double spread)
     double share = 0;
     for (unsigned i = 0; i < hogs; i++) share += share_of(cpu[i], length_ns);
     CHECK(share >= 0.90, "%u hogs: %.3f", hogs, share);
-    CHECK(vm.longest_idle_ns <= SWITCH_NS + 2 * WAKE_NS, "%" PRIu64 " ns", vm.longest_idle_ns);
+    CHECK(vm.longest_idle_ns <= IDLE_NS, "%" PRIu64 " ns", vm.longest_idle_ns);
     world_end();
 }
 
@@ -369,7 +381,7 @@ TEST(cpu_threads_alone_share_by_the_quantum)
     simulate(MS(6000));
     CHECK(jain(cpu, 6) >= 0.95, "%.3f", jain(cpu, 6));
     CHECK(vm.forced < 6 * 30, "%" PRIu64 " forced switches in 6 s", vm.forced);
-    CHECK(vm.longest_idle_ns <= SWITCH_NS + 2 * WAKE_NS);
+    CHECK(vm.longest_idle_ns <= IDLE_NS);
     world_end();
 }
 
@@ -395,7 +407,7 @@ TEST(under_quantum_all_have_slices_of_that_length)
 /* Interactive threads alone would keep the GVL busy; the batch ones still get protection_ns every starvation_ns or so, and by
  * turns, whatever the quantum. */
 static void
-saturated(uint64_t quantum_ns, uint64_t interactive_ns)
+saturated(uint64_t quantum_ns, uint64_t interactive_ns, double least_share)
 {
     enum { HOGS = 4 };
     struct actor *cpu[HOGS];
@@ -408,10 +420,10 @@ saturated(uint64_t quantum_ns, uint64_t interactive_ns)
     simulate(MS(10000));
     double share = 0;
     for (int i = 0; i < HOGS; i++) share += share_of(cpu[i], MS(10000));
-    CHECK(share >= 0.02 && share <= 0.3, "%.3f", share);
+    CHECK(share >= least_share && share <= 0.3, "%.3f", share);
     CHECK(jain(cpu, HOGS) >= 0.9, "quantum %" PRIu64 " us: %.3f, %.3f %.3f %.3f %.3f", quantum_ns / 1000, jain(cpu, HOGS),
           (double)cpu[0]->ran_ns / 1e9, (double)cpu[1]->ran_ns / 1e9, (double)cpu[2]->ran_ns / 1e9, (double)cpu[3]->ran_ns / 1e9);
-    CHECK(vm.longest_idle_ns <= SWITCH_NS + 2 * WAKE_NS, "%" PRIu64 " ns", vm.longest_idle_ns);
+    CHECK(vm.longest_idle_ns <= IDLE_NS, "%" PRIu64 " ns", vm.longest_idle_ns);
     world_end();
 }
 
@@ -419,8 +431,8 @@ TEST(saturated_by_interactive_threads_batch_ones_have_their_protected_share)
 {
     static const uint64_t quanta_ns[] = { MS(100), MS(50), MS(10), MS(2), MS(1) };
     for (int i = 0; i < 5; i++) {
-        saturated(quanta_ns[i], MS(1));
-        saturated(quanta_ns[i], US(50));
+        saturated(quanta_ns[i], MS(1), 0.015); /* some of their bursts make them batch for a moment, and they have turns, too */
+        saturated(quanta_ns[i], US(50), 0.035);
     }
 }
 
@@ -435,7 +447,7 @@ TEST(the_gvl_is_never_idle_while_somebody_is_ready)
             enter_vm(cpu_ns, sleep_ns, (double)test_random(2));
         }
         simulate(MS(1500));
-        CHECK(vm.longest_idle_ns <= SWITCH_NS + 2 * WAKE_NS, "round %u: %" PRIu64 " ns", round, vm.longest_idle_ns);
+        CHECK(vm.longest_idle_ns <= IDLE_NS, "round %u: %" PRIu64 " ns", round, vm.longest_idle_ns);
         world_end();
     }
 }

@@ -18,6 +18,7 @@
 
 static jmp_buf test_end;
 static const char *test_running;
+static void (*test_clean_up)(void); /* after a failure, so that the next test starts as if nothing had been */
 static uint64_t test_random_state = 1;
 
 static inline uint64_t
@@ -126,6 +127,7 @@ test_main(const char *program, const struct test *tests, int argc, char **argv)
         if (test_passes(test->run)) continue;
         fprintf(stderr, "%s: FAILED %s\n", program, test->name);
         failures++;
+        if (test_clean_up) test_clean_up();
     }
     printf("%s: %d tests, %d failed\n", program, count, failures);
     return failures ? 1 : 0;

@@ -16,7 +16,6 @@
 #define MS(ms) ((uint64_t)((ms) * 1e6))
 #define US(us) ((uint64_t)((us) * 1e3))
 #define VM_THREADS 64
-#define FIRST_PARK_NS MS(5) /* as in yield.c */
 #define DECLINED_RETRY_NS US(100)
 
 struct vm_thread {
@@ -42,6 +41,7 @@ static struct {
     struct vm_thread *_Atomic running;
     struct vm_thread *head, *tail;
     unsigned alive;
+    atomic_ullong first_park_ns;      /* 5 ms, as in yield.c */
     atomic_ullong slice_ns;           /* the VM's own time slice: 100 ms, but tests are short */
     atomic_ullong progress;           /* holds that began */
     atomic_ullong jobs, raises;
@@ -260,7 +260,7 @@ vm_job(void)
     atomic_fetch_add(&vm.jobs, 1);
     bool clean = record->clean_resume == record->resumes;
     record->clean_resume = 0;
-    uint64_t until_ns = clean ? HW_NEVER : hw_now_ns() + FIRST_PARK_NS;
+    uint64_t until_ns = clean ? HW_NEVER : hw_now_ns() + atomic_load(&vm.first_park_ns);
     while (vm_give_way(record, until_ns) && vm_must_yield(record)) {
         if (!clean) {
             record->clean_resume = record->resumes;
@@ -470,6 +470,7 @@ vm_boot(void)
 {
     vm_init_locks();
     atomic_store(&vm.slice_ns, MS(20));
+    atomic_store(&vm.first_park_ns, MS(5));
     VM_ASSERT(hw_runtime_init(&runtime, vm_trigger));
     pthread_atfork(vm_before_fork, vm_after_fork_parent, vm_after_fork_child);
     current = vm_take_thread();

@@ -22,20 +22,21 @@ struct world {
 static struct world world;
 
 static inline void
+world_end(void)
+{
+    for (unsigned i = 0; i < world.used; i++) hw_account_free(&world.threads[i].account);
+    hw_scheduler_free(&world.scheduler);
+}
+
+static inline void
 world_start(enum hw_policy_kind kind)
 {
     struct hw_policy policy = hw_policy_default;
     policy.kind = kind;
     memset(&world, 0, sizeof(world));
+    test_clean_up = world_end;
     world.now = MS(1000);
     CHECK(hw_scheduler_init(&world.scheduler, &policy));
-}
-
-static inline void
-world_end(void)
-{
-    for (unsigned i = 0; i < world.used; i++) hw_account_free(&world.threads[i].account);
-    hw_scheduler_free(&world.scheduler);
 }
 
 static inline unsigned
@@ -113,15 +114,17 @@ static inline void
 world_check(void)
 {
     const struct hw_scheduler *s = &world.scheduler;
-    unsigned living = 0, counts[HW_COUNTS] = { 0 };
+    unsigned living = 0, running_threads = 0, counts[HW_COUNTS] = { 0 };
     uint64_t time_ns[HW_STATE_COUNT];
     memcpy(time_ns, world.gone_ns, sizeof(time_ns));
 
     for (struct hw_thread *const *link = &s->threads; *link; link = &(*link)->next) {
         CHECK((*link)->link == link);
         world_check_thread(*link, counts, time_ns);
+        running_threads += (*link)->state == HW_RUNNING;
         living++;
     }
+    CHECK(running_threads == (s->holder != NULL));
     CHECK_EQUAL(living, s->living);
     for (int count = 0; count < HW_COUNTS; count++) CHECK_EQUAL(counts[count], s->counts[count]);
     for (int state = 0; state < HW_STATE_COUNT; state++) CHECK_EQUAL(time_ns[state], s->account.time_ns[state]);
@@ -145,7 +148,7 @@ world_check_orders(void)
         CHECK(orders->tick_ns <= world.now + s->policy.retry_ns);
     }
     if (orders->wake) CHECK(orders->wake == s->admitted && orders->wake->parked && orders->wake->open);
-    if (s->holder == NULL && s->counts[HW_IS_READY] > 0 && s->policy.kind != HW_OBSERVE) CHECK(orders->tick_ns != HW_NEVER);
+    if (s->holder == NULL && s->counts[HW_IS_READY] > 1 && s->policy.kind != HW_OBSERVE) CHECK(orders->tick_ns != HW_NEVER);
 
     struct hw_thread *admitted = s->admitted;
     bool starves = admitted && world.now >= hw_scheduler_starves_at_ns(s, admitted); /* then it wakes by itself */
