@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+require_relative "lib/headway/version"
+
+Gem::Specification.new do |spec|
+  spec.name = "headway"
+  spec.version = Headway::VERSION
+  spec.summary = "Keeps every Ruby thread moving: a scheduler for the GVL"
+  spec.description = "Gives threads that wake from I/O the GVL within microseconds while others compute, " \
+                     "with a time slice that can be set at run time. For stock CRuby 3.3 and newer."
+  spec.authors = ["The Headway developers"]
+  spec.license = "MIT"
+  # Loose on purpose: where Headway cannot work it installs all the same, and says at run time why it does nothing.
+  spec.required_ruby_version = ">= 2.6"
+  spec.metadata = { "rubygems_mfa_required" => "true" }
+
+  spec.files = Dir.chdir(__dir__) do
+    Dir["lib/**/*.rb", "exe/*", "ext/headway/**/*.{c,h,rb}", "ext/headway/**/depend", "ext/headway/core/Makefile",
+        "docs/**/*.md", "README.md", "CHANGELOG.md", "LICENSE.txt"].reject { |file| file.include?("/test/") }
+  end
+  spec.bindir = "exe"
+  spec.executables = ["headway"]
+  spec.require_paths = ["lib"]
+  spec.extensions = ["ext/headway/extconf.rb"]
+end

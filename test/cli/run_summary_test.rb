@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+require "cli/command_line"
+
+# `headway run --summary`: who prints one, and where.
+class RunSummaryTest < Minitest::Test
+  include CommandLine
+
+  TWO_THREADS = "Thread.new { sleep 0.01 }.join"
+
+  def test_it_goes_to_stderr_and_changes_nothing_else
+    result = headway_ruby("puts 'out'; #{TWO_THREADS}; exit 3", "--summary")
+
+    assert_equal ["out\n", 3], [result.out, result.status.exitstatus]
+    assert_equal 1, summaries(result).size
+    assert_match(/process \d+, -e, Ruby #{RUBY_VERSION}, policy fair, quantum 100 ms, preempt signal$/, result.err)
+  end
+
+  def test_it_has_totals_a_table_and_a_sentence
+    code = "Thread.new { Thread.current.name = 'napper'; 20.times { sleep 0.001 } }.join"
+    lines = headway_ruby(code, "--summary", "--policy=observe").err.lines
+
+    assert lines.any? { |line| line =~ /passed; over all threads: running .*, ready .*, suspended / }
+    assert lines.any? { |line| line =~ /^  napper +\d/ }
+    assert_match(/waited.*\.$/, lines.last)
+  end
+
+  def test_it_comes_last
+    result = headway_ruby("at_exit { warn 'the program says goodbye' }", "--summary")
+
+    assert_operator result.err.index("goodbye"), :<, result.err.index("Headway ")
+  end
+
+  def test_it_comes_after_an_exception_and_keeps_the_status
+    result = headway_ruby("raise 'oops'", "--summary")
+
+    assert_equal 1, result.status.exitstatus
+    assert_match(/oops/, result.err)
+    assert_equal 1, summaries(result).size
+  end
+
+  def test_a_worker_process_prints_its_own_and_an_idle_fork_none
+    result = headway_ruby("2.times { fork { #{TWO_THREADS} } }; fork { }; p Process.waitall.size", "--summary")
+
+    assert_equal "3\n", result.out
+    assert_equal 3, summaries(result).uniq.size
+  end
+
+  def test_a_ruby_it_starts_prints_its_own_and_a_package_tool_none
+    code = "system(RbConfig.ruby, '-e', ''); system(RbConfig.ruby, '-S', 'gem', '--version', out: File::NULL)"
+    result = headway_ruby(code, "--summary")
+
+    assert_equal 2, summaries(result).size
+  end
+
+  def test_a_closed_stderr_changes_nothing
+    result = headway_ruby("puts 'out'; STDERR.close", "--summary")
+
+    assert_equal ["out\n", 0], [result.out, result.status.exitstatus]
+  end
+
+  def test_none_without_being_asked
+    assert_empty headway_ruby(TWO_THREADS).err
+  end
+
+  private
+
+  # The number of each process that printed one.
+  def summaries(result)
+    result.err.scan(/^Headway \S+: process (\d+)/).flatten
+  end
+end

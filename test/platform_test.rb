@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "headway/platform"
+
+class PlatformTest < Minitest::Test
+  Platform = Headway::Platform
+
+  def test_cruby_from_3_3_on_is_supported
+    ["3.3.0", "3.3.11", "3.4.1", "3.10.0", "4.0.5", "10.0.0"].each do |version|
+      assert_nil Platform.reason(engine: "ruby", version: version, platform: "x86_64-linux"), version
+    end
+  end
+
+  def test_every_refusal_says_why
+    assert_match(/3\.2\.9 is too old/, Platform.reason(engine: "ruby", version: "3.2.9", platform: "x86_64-linux"))
+    assert_match(/1\.9\.3 is too old/, Platform.reason(engine: "ruby", version: "1.9.3", platform: "x86_64-linux"))
+    assert_match(/\Ajruby has no GVL/, Platform.reason(engine: "jruby", version: "3.4.2", platform: "java"))
+    assert_match(/\Atruffleruby/, Platform.reason(engine: "truffleruby", version: "3.3.7", platform: "x86_64-linux"))
+    assert_match(/Windows/, Platform.reason(engine: "ruby", version: "3.4.1", platform: "x64-mingw-ucrt"))
+    assert_match(/no threads/, Platform.reason(engine: "ruby", version: "3.4.1", platform: "wasm32-wasi"))
+  end
+
+  def test_macos_is_not_taken_for_windows
+    assert_nil Platform.reason(engine: "ruby", version: "3.4.1", platform: "arm64-darwin24")
+  end
+
+  def test_timeslice
+    refute Platform.timeslice?(version: "3.3.8")
+    assert Platform.timeslice?(version: "3.4.0")
+    assert Platform.timeslice?(version: "4.0.0")
+  end
+
+  def test_this_ruby_is_supported
+    assert_predicate Headway, :supported?
+    assert_nil Headway.unsupported_reason
+  end
+
+  # A module of its own, so that this process's own reason stays as it is.
+  def test_a_missing_extension_is_a_reason
+    platform = Platform.clone
+    platform.extension_missing(LoadError.new("cannot load such file -- headway/headway\nmore"))
+
+    assert_match(/native extension was not built for this Ruby, .*headway\/headway\)\z/, platform.unsupported_reason)
+    assert_nil Platform.unsupported_reason
+  end
+end

@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "headway/settings"
+
+class SettingsTest < Minitest::Test
+  Settings = Headway::Settings
+
+  def test_defaults
+    settings = Settings.resolve(env: {})
+
+    assert_equal [:fair, 100, :signal], settings.to_a
+    assert_predicate settings, :frozen?
+  end
+
+  def test_names_are_taken_as_strings_and_symbols
+    assert_equal :observe, Settings.policy("observe")
+    assert_equal :quantum, Settings.policy(:quantum)
+    assert_equal :poll, Settings.preempt("poll")
+  end
+
+  def test_a_quantum_is_a_number_or_a_decimal_string
+    assert_equal 10, Settings.quantum_ms(10)
+    assert_equal 10, Settings.quantum_ms("10")
+    assert_equal 2.5, Settings.quantum_ms(2.5)
+    assert_equal 2.5, Settings.quantum_ms("2.5")
+    assert_equal 1, Settings.quantum_ms(1)
+    assert_equal 4_294_967, Settings.quantum_ms("4294967")
+    assert_kind_of Integer, Settings.quantum_ms("1e3")
+  end
+
+  def test_a_bad_quantum_is_named
+    [0, -1, 0.99, 4_294_968, 4_294_967.5, Float::NAN, Float::INFINITY, :ten, [],
+     "", " ", "0", "-1", "abc", "10ms", "1e99", "0x10", "1_000", "1\n2", "\xff"].each do |value|
+      error = assert_raises(Headway::SettingError, value.inspect) { Settings.quantum_ms(value, from: "--quantum") }
+
+      assert_match(/\A--quantum is .+: give milliseconds from 1 to 4294967, such as 10\z/, error.message)
+    end
+  end
+
+  def test_a_bad_name_is_named_with_the_good_ones
+    error = assert_raises(Headway::SettingError) { Settings.policy("nope", from: "--policy") }
+    assert_equal '--policy is "nope": give fair, quantum or observe', error.message
+
+    error = assert_raises(Headway::SettingError) { Settings.preempt(:never) }
+    assert_equal 'preempt is "never": give signal or poll', error.message
+  end
+
+  def test_a_long_value_is_cut
+    error = assert_raises(Headway::SettingError) { Settings.policy("x" * 10_000) }
+
+    assert_operator error.message.length, :<, 200
+  end
+
+  def test_environment_overrides_code_for_policy_and_preempt
+    env = { "HEADWAY_POLICY" => "observe", "HEADWAY_PREEMPT" => "poll" }
+    settings = Settings.resolve(policy: :fair, preempt: :signal, env: env)
+
+    assert_equal [:observe, :poll], [settings.policy, settings.preempt]
+  end
+
+  def test_code_overrides_environment_for_the_quantum
+    env = { "RUBY_THREAD_DEFAULT_QUANTUM_MS" => "20" }
+
+    assert_equal 20, Settings.resolve(env: env).quantum_ms
+    assert_equal 5, Settings.resolve(quantum_ms: 5, env: env).quantum_ms
+  end
+
+  def test_values_that_are_overridden_are_checked_too
+    assert_raises(Headway::SettingError) { Settings.resolve(policy: :nope, env: { "HEADWAY_POLICY" => "fair" }) }
+    assert_raises(Headway::SettingError) do
+      Settings.resolve(quantum_ms: 5, env: { "RUBY_THREAD_DEFAULT_QUANTUM_MS" => "" })
+    end
+  end
+
+  def test_every_variable_is_named_in_its_error
+    { "HEADWAY_POLICY" => "nope", "HEADWAY_PREEMPT" => "nope",
+      "RUBY_THREAD_DEFAULT_QUANTUM_MS" => "abc" }.each do |name, value|
+      error = assert_raises(Headway::SettingError) { Settings.resolve(env: { name => value }) }
+
+      assert_includes error.message, "#{name} is #{value.inspect}"
+    end
+  end
+
+  def test_only_zero_switches_off
+    assert Settings.disabled?({ "HEADWAY" => "0" })
+    refute Settings.disabled?({ "HEADWAY" => "1" })
+    refute Settings.disabled?({})
+  end
+end

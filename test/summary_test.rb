@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "headway/summary"
+
+class SummaryTest < Minitest::Test
+  NONE = { count: 0, p50: nil, p99: nil, max: nil }.freeze
+
+  def test_process_totals
+    text = summary([thread("main")])
+
+    assert_match(/process 42, app\.rb, Ruby 3\.4\.1, policy fair, quantum 100 ms, preempt signal$/, text)
+    assert_match(/12\.3 s passed; over all threads: running 1\.00 s, ready 20\.0 ms, suspended 5\.00 s$/, text)
+    assert_match(/waits: 7, p50 20\.0 µs, p99 900 µs, max 100 ms; holds: none$/, text)
+    assert_match(/switches: 5 voluntary, 2 preempted; preemptions 3, parks 4, timed-out parks 0, retries 6$/, text)
+  end
+
+  def test_every_thread_has_a_row_and_columns_line_up
+    lines = summary([thread("main"), thread("worker-3", ready: 0.5), thread("pool", count: 4)]).lines
+
+    rows = lines.grep(/^  (thread|main|worker-3|pool \(4 threads\)) /)
+    assert_equal 4, rows.size
+    assert_equal 1, rows.map { |row| row.chomp.length }.uniq.size
+  end
+
+  def test_the_longest_waiters_come_first_and_the_rest_are_counted
+    text = summary(Array.new(25) { |index| thread("t#{index}", ready: index.to_f) })
+
+    assert_operator text.index("  t24 "), :<, text.index("  t23 ")
+    refute_match(/^  t4 /, text)
+    assert_includes text, "and 5 more that waited less"
+  end
+
+  def test_a_waiter_is_named_with_the_holder
+    text = summary([thread("worker-3", running: 0.5, ready: 4.1, suspended: 5.4),
+                    thread("crunch", running: 9.0, ready: 0.0, suspended: 0.1)])
+
+    assert_includes text, "worker-3 waited 41 % of its time for the GVL (4.10 s of 10.0 s), which crunch had most of (9.00 s)."
+  end
+
+  # Stock Ruby keeps such a thread waiting for so long that it is hardly ever suspended.
+  def test_a_starved_thread_is_not_taken_for_a_computing_one
+    text = summary([thread("io", running: 0.001, ready: 9.5, suspended: 0.3), thread("crunch", running: 9.5, suspended: 0.0)],
+                   policy: :observe)
+
+    assert_match(/^io waited 97 % .*; --policy fair would let it go first\.$/, text)
+  end
+
+  def test_computing_threads_take_turns
+    text = summary([thread("a", running: 5.0, ready: 5.0, suspended: 0.0), thread("b", running: 5.0, ready: 4.9, suspended: 0.0)])
+
+    assert_match(/^Only CPU-bound threads waited, and for one another \(a: 50 % of its time\)/, text)
+  end
+
+  def test_nobody_waited
+    assert_match(/^Nobody waited to speak of: 20\.0 ms /, summary([thread("main", ready: 0.004, suspended: 0.1)]))
+    assert_match(/^Nobody waited: /, summary([thread("main")], wait: NONE))
+  end
+
+  def test_notices
+    assert_includes summary([thread("main")], notices: ["signals are off"]), "Note: signals are off\n"
+  end
+
+  def test_names_can_be_anything
+    text = summary([thread("a\e[31m\nb"), thread("\xff\xfe"), thread("x" * 500), thread(""), thread("é".encode("ISO-8859-1"))])
+
+    assert_predicate text, :valid_encoding?
+    refute_match(/\e/, text)
+    assert_operator text.lines.map(&:length).max, :<, 200
+  end
+
+  def test_durations
+    text = Headway::Summary::Text
+
+    assert_equal ["-", "0", "1.00 µs", "12.3 µs", "999 µs", "1.00 ms", "100 ms", "1.00 s", "59.9 s", "12345 s"],
+                 [nil, 0.0, 1e-6, 12.34e-6, 999e-6, 999.9e-6, 0.1, 1.0, 59.94, 12_345.0].map { |time| text.duration(time) }
+  end
+
+  private
+
+  def summary(threads, policy: :fair, wait: { count: 7, p50: 20e-6, p99: 900e-6, max: 0.1 }, notices: [])
+    process = { running: 1.0, ready: 0.02, suspended: 5.0, wait: wait, hold: NONE,
+                switches: { voluntary: 5, preempted: 2 }, preemptions: 3, parks: 4, park_timeouts: 0, retries: 6,
+                threads: threads.size }
+    stats = { policy: policy, preempt: :signal, quantum_ms: 100.0, wall: 12.34, process: process, threads: threads }
+    Headway::Summary.new(stats, notices: notices, pid: 42, program: "/srv/app.rb", ruby: "3.4.1").to_s
+  end
+
+  def thread(name, running: 1.0, ready: 0.0, suspended: 1.0, count: 1)
+    { name: name, alive: true, count: count, batch: false, quantum_ms: nil, running: running, ready: ready,
+      suspended: suspended, wait: { count: 1, p50: ready, p99: ready, max: ready }, hold: NONE,
+      switches: { voluntary: 1, preempted: 0 } }
+  end
+end
