@@ -92,6 +92,12 @@ void hw_runtime_event(struct hw_runtime *runtime, struct hw_thread *thread, enum
 void hw_runtime_park(struct hw_runtime *runtime, struct hw_thread *thread, uint64_t until_ns);
 void hw_runtime_unpark(struct hw_runtime *runtime, struct hw_thread *thread);
 
+/* Inside the runtime; the lock is held but for finish, which does what must be done after it was released. */
+void hw_orders_carry_out(struct hw_runtime *runtime, struct hw_orders *orders, uint64_t now);
+void hw_orders_finish(struct hw_runtime *runtime, const struct hw_orders *orders);
+void hw_park_end_all(struct hw_runtime *runtime);
+void hw_record_retire(struct hw_runtime *runtime, struct hw_thread *thread); /* off the scheduler's list: for reuse */
+
 /* ticker.c */
 void hw_ticker_ensure(struct hw_runtime *runtime); /* starts it once there are two threads; lock not held */
 void hw_ticker_end(struct hw_runtime *runtime);

@@ -1,0 +1,17 @@
+/* Admission: which batch thread may be in the VM's ready queue, and when a parked one may go there. Part of the scheduler, whose
+ * invariants 3 and 4 it keeps; called by scheduler.c alone but for what scheduler.h declares. */
+#ifndef HW_ADMISSION_H
+#define HW_ADMISSION_H
+
+#include "scheduler.h"
+
+/* Puts one thread right after its state or its class changed. */
+void hw_admission_place(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now);
+
+/* The admitted thread gives way of itself: whoever is next is admitted, if it is time. */
+void hw_admission_rotate(struct hw_scheduler *scheduler, uint64_t now);
+
+/* The VM chose to run a batch thread that isn't admitted: it is, if the owner's time is up and the owner isn't about to run. */
+void hw_admission_hand_over(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now);
+
+#endif

@@ -1,0 +1,105 @@
+/* Parking: how a thread that gives way waits at the gate, without the GVL. */
+#include "runtime.h"
+
+/* How often a parked thread looks for itself whether a wake-up went missing. */
+#define PARK_CHECK_NS (50 * HW_NS_PER_MS)
+/* A wake-up may be under way for so long, on a machine that is busy otherwise, before it counts as lost. */
+#define WAKE_UP_NS (20 * HW_NS_PER_MS)
+
+static inline void
+relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static bool
+called_back(struct hw_thread *thread)
+{
+    return atomic_load_explicit(&thread->open, memory_order_acquire) ||
+           atomic_load_explicit(&thread->interrupted, memory_order_acquire);
+}
+
+static void
+spin(struct hw_thread *thread, uint64_t end_ns)
+{
+    do {
+        for (int i = 0; i < 20; i++) {
+            if (called_back(thread)) return;
+            relax();
+        }
+    } while (hw_now_ns() < end_ns);
+}
+
+static uint64_t
+earliest(uint64_t a, uint64_t b, uint64_t c)
+{
+    uint64_t earlier = a < b ? a : b;
+    return earlier < c ? earlier : c;
+}
+
+void
+hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread, uint64_t until_ns)
+{
+    pthread_mutex_lock(&rt->lock);
+    thread->parked = true;
+    atomic_store_explicit(&thread->open, false, memory_order_relaxed);
+    rt->parks++;
+
+    /* Only the admitted thread spins: its turn comes as soon as the interactive ones have had theirs. */
+    bool spins = rt->spin_ns > 0 && rt->scheduler.admitted == thread;
+    bool timed_out = false;
+    for (;;) {
+        uint64_t now = hw_now_ns();
+        if (!atomic_load_explicit(&rt->active, memory_order_relaxed) ||
+            atomic_load_explicit(&thread->interrupted, memory_order_acquire) || now >= until_ns ||
+            thread->state != HW_READY) break;
+        if (hw_scheduler_gate_open(&rt->scheduler, thread, now)) {
+            bool starved = now >= hw_scheduler_starves_at_ns(&rt->scheduler, thread);
+            bool woken = atomic_load_explicit(&thread->open, memory_order_relaxed) && now < thread->opened_ns + WAKE_UP_NS;
+            if (timed_out && !starved && !woken) rt->park_timeouts++;
+            break;
+        }
+        if (timed_out && hw_scheduler_repair(&rt->scheduler, thread, now)) {
+            rt->park_timeouts++;
+            continue;
+        }
+        /* The gate may have closed again between the wake-up and now. */
+        atomic_store_explicit(&thread->open, false, memory_order_relaxed);
+        uint64_t lingers_until_ns = hw_scheduler_lingers_until_ns(&rt->scheduler, thread);
+        if (spins || lingers_until_ns != HW_NEVER) {
+            pthread_mutex_unlock(&rt->lock);
+            spin(thread, lingers_until_ns != HW_NEVER ? lingers_until_ns : now + rt->spin_ns);
+            pthread_mutex_lock(&rt->lock);
+            spins = false;
+        }
+        else {
+            uint64_t wake_ns = earliest(until_ns, now + PARK_CHECK_NS, hw_scheduler_starves_at_ns(&rt->scheduler, thread));
+            hw_cond_wait_until(&thread->parked_cond, &rt->lock, wake_ns);
+            timed_out = hw_now_ns() >= wake_ns;
+        }
+    }
+    thread->parked = false;
+    pthread_mutex_unlock(&rt->lock);
+}
+
+void
+hw_runtime_unpark(struct hw_runtime *rt, struct hw_thread *thread)
+{
+    pthread_mutex_lock(&rt->lock);
+    atomic_store_explicit(&thread->interrupted, true, memory_order_release);
+    pthread_cond_signal(&thread->parked_cond);
+    pthread_mutex_unlock(&rt->lock);
+}
+
+void
+hw_park_end_all(struct hw_runtime *rt)
+{
+    for (struct hw_thread *thread = rt->scheduler.threads; thread; thread = thread->next) {
+        atomic_store_explicit(&thread->open, true, memory_order_release);
+        pthread_cond_signal(&thread->parked_cond);
+    }
+}

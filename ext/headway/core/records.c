@@ -1,0 +1,157 @@
+/* Records: one for each thread, and the accounts of those that ended. */
+#include "runtime.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+void
+hw_record_retire(struct hw_runtime *rt, struct hw_thread *thread)
+{
+    if (thread->ended) {
+        hw_account_merge(&thread->ended->account, &thread->account);
+        thread->ended->threads++;
+    }
+    thread->next = rt->spare;
+    rt->spare = thread;
+}
+
+static struct hw_thread *
+take_record(struct hw_runtime *rt)
+{
+    pthread_mutex_lock(&rt->lock);
+    struct hw_thread *thread = rt->spare;
+    if (thread) rt->spare = thread->next;
+    pthread_mutex_unlock(&rt->lock);
+    if (thread) {
+        memset(thread, 0, offsetof(struct hw_thread, parked_cond));
+        hw_account_reset(&thread->account);
+        return thread;
+    }
+    thread = calloc(1, sizeof(*thread));
+    if (thread == NULL) return NULL;
+    if (!hw_account_init(&thread->account, 2)) {
+        hw_account_free(&thread->account);
+        free(thread);
+        return NULL;
+    }
+    hw_cond_init(&thread->parked_cond);
+    return thread;
+}
+
+struct hw_thread *
+hw_runtime_add(struct hw_runtime *rt, enum hw_state state, bool fresh)
+{
+    struct hw_thread *thread = take_record(rt);
+    if (thread == NULL) return NULL;
+    thread->fresh = fresh;
+    if (state == HW_RUNNING) thread->pthread = pthread_self();
+    pthread_mutex_lock(&rt->lock);
+    hw_scheduler_add(&rt->scheduler, thread, state, hw_now_ns());
+    pthread_mutex_unlock(&rt->lock);
+    return thread;
+}
+
+void
+hw_runtime_discard(struct hw_runtime *rt, struct hw_thread *thread)
+{
+    struct hw_orders orders = { .tick_ns = HW_NEVER };
+    pthread_mutex_lock(&rt->lock);
+    uint64_t now = hw_now_ns();
+    thread->ended = NULL;
+    hw_scheduler_remove(&rt->scheduler, thread, now, &orders);
+    hw_record_retire(rt, thread);
+    hw_orders_carry_out(rt, &orders, now);
+    pthread_mutex_unlock(&rt->lock);
+    hw_orders_finish(rt, &orders);
+}
+
+void
+hw_runtime_revive(struct hw_runtime *rt, struct hw_thread *thread, enum hw_state state)
+{
+    pthread_mutex_lock(&rt->lock);
+    if (state == HW_RUNNING) thread->pthread = pthread_self();
+    hw_scheduler_revive(&rt->scheduler, thread, state, hw_now_ns());
+    pthread_mutex_unlock(&rt->lock);
+}
+
+void
+hw_runtime_sweep(struct hw_runtime *rt)
+{
+    struct hw_orders ignored;
+    struct hw_thread *next;
+    pthread_mutex_lock(&rt->lock);
+    for (struct hw_thread *thread = rt->scheduler.threads; thread; thread = next) {
+        next = thread->next;
+        if (thread->seen) {
+            thread->seen = false;
+            continue;
+        }
+        thread->ended = NULL;
+        hw_scheduler_remove(&rt->scheduler, thread, hw_now_ns(), &ignored);
+        hw_record_retire(rt, thread);
+    }
+    pthread_mutex_unlock(&rt->lock);
+}
+
+#define ENDED_NAMES 128
+
+struct hw_ended *
+hw_runtime_ended(struct hw_runtime *rt, const char *name_start, size_t length)
+{
+    char name[sizeof(((struct hw_ended *)0)->name)] = "";
+    memcpy(name, name_start, length < sizeof(name) - 1 ? length : sizeof(name) - 1);
+    unsigned names = 0;
+    struct hw_ended *found = NULL, *last = NULL;
+    pthread_mutex_lock(&rt->lock);
+    for (struct hw_ended *ended = rt->ended; ended && !found; ended = ended->next) {
+        names++;
+        last = ended;
+        if (strcmp(ended->name, name) == 0) found = ended;
+    }
+    pthread_mutex_unlock(&rt->lock);
+    if (found) return found;
+    if (names >= ENDED_NAMES) return last;
+
+    struct hw_ended *ended = calloc(1, sizeof(*ended));
+    if (ended == NULL) return NULL;
+    if (!hw_account_init(&ended->account, 2)) {
+        hw_account_free(&ended->account);
+        free(ended);
+        return NULL;
+    }
+    if (names == ENDED_NAMES - 1) strcpy(ended->name, "(others)");
+    else memcpy(ended->name, name, sizeof(name));
+    pthread_mutex_lock(&rt->lock);
+    if (last) last->next = ended;
+    else rt->ended = ended;
+    pthread_mutex_unlock(&rt->lock);
+    return ended;
+}
+
+void
+hw_runtime_reset_locked(struct hw_runtime *rt, uint64_t now)
+{
+    struct hw_scheduler *scheduler = &rt->scheduler;
+    for (struct hw_thread *thread = scheduler->threads; thread; thread = thread->next) {
+        hw_account_reset(&thread->account);
+        thread->since_ns = now;
+    }
+    for (struct hw_ended *ended = rt->ended; ended; ended = ended->next) {
+        hw_account_reset(&ended->account);
+        ended->threads = 0;
+    }
+    hw_account_reset(&scheduler->account);
+    scheduler->preemptions = scheduler->retries = 0;
+    scheduler->just_suspended = NULL;
+    rt->parks = rt->park_timeouts = 0;
+    rt->started_ns = now;
+}
+
+void
+hw_runtime_reset(struct hw_runtime *rt)
+{
+    pthread_mutex_lock(&rt->lock);
+    hw_runtime_reset_locked(rt, hw_now_ns());
+    pthread_mutex_unlock(&rt->lock);
+}
