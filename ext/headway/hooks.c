@@ -109,7 +109,8 @@ name_of(VALUE thread)
     return RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) > 0 ? name : creation_site(thread);
 }
 
-/* On the ending thread, with the GVL. */
+/* On the ending thread, with the GVL. What follows wakes those that join the thread before it hands an exception (exit, or
+ * abort_on_exception) on to the main thread: preempted in between, the process would end with the wrong status. */
 static void
 on_thread_end(rb_event_flag_t event, VALUE unused_data, VALUE unused_self, ID unused_method, VALUE unused_class)
 {
@@ -117,6 +118,7 @@ on_thread_end(rb_event_flag_t event, VALUE unused_data, VALUE unused_self, ID un
     struct hw_thread *record = hw_record_of(thread);
     if (record == NULL || !in_main_ractor()) return;
     VALUE name = name_of(thread);
+    hw_runtime_set_ending(&hw_runtime, record);
     record->ended = hw_runtime_ended(&hw_runtime, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
     RB_GC_GUARD(name);
 }

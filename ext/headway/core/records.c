@@ -67,6 +67,14 @@ hw_runtime_discard(struct hw_runtime *rt, struct hw_thread *thread)
 }
 
 void
+hw_runtime_set_ending(struct hw_runtime *rt, struct hw_thread *thread)
+{
+    pthread_mutex_lock(&rt->lock);
+    thread->ending = true;
+    pthread_mutex_unlock(&rt->lock);
+}
+
+void
 hw_runtime_revive(struct hw_runtime *rt, struct hw_thread *thread, enum hw_state state)
 {
     pthread_mutex_lock(&rt->lock);

@@ -83,6 +83,9 @@ struct hw_ended *hw_runtime_ended(struct hw_runtime *runtime, const char *name, 
 void hw_runtime_reset(struct hw_runtime *runtime);
 void hw_runtime_reset_locked(struct hw_runtime *runtime, uint64_t now); /* lock held */
 
+/* The current thread ends: it is not preempted any more. */
+void hw_runtime_set_ending(struct hw_runtime *runtime, struct hw_thread *thread);
+
 /* The current thread's class set by hand. */
 void hw_runtime_set_class(struct hw_runtime *runtime, struct hw_thread *thread, enum hw_class set_class);
 

@@ -62,6 +62,7 @@ struct hw_thread {
     uint8_t tier;            /* and its tier among batch threads: the less service attained, the lower */
     bool fresh;              /* has never blocked of its own accord */
     bool unborn;             /* has never run */
+    bool ending;             /* its block is done: what the VM does now must not be torn apart */
     uint8_t counts_as;       /* which of the scheduler's counts it is in: bits of enum hw_count */
 
     atomic_bool yielding;    /* gives way right now: its SUSPENDED means READY */
