@@ -14,6 +14,7 @@ unless supported
 end
 
 have_func("pthread_condattr_setclock", "pthread.h")
+have_func("rb_thread_check_trap_pending")
 
 $srcs = Dir[File.join($srcdir, "{,core/}*.c")].map { |path| File.basename(path) }.sort
 $VPATH << "$(srcdir)/core"

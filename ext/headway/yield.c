@@ -17,10 +17,21 @@
 
 #include <errno.h>
 #include <ruby/debug.h>
+#include <ruby/version.h>
 
 #define FIRST_PARK_NS (5 * HW_NS_PER_MS)
 
+/* From 4.0.6 on a thread that has just left a short blocking region may take the GVL back before the one it was meant for: then
+ * an empty round gives nothing away, and we wait until somebody else really runs. */
+#ifndef HW_HANDSHAKE
+#define HW_HANDSHAKE (RUBY_API_VERSION_MAJOR >= 4)
+#endif
+
+#ifdef HAVE_RB_THREAD_CHECK_TRAP_PENDING
 int rb_thread_check_trap_pending(void);
+#else
+#define rb_thread_check_trap_pending() false /* then a trap may wait for a park to end */
+#endif
 
 static rb_postponed_job_handle_t job;
 
@@ -40,7 +51,9 @@ static void *
 park(void *arg)
 {
     struct park *p = arg;
-    if (p->wait && !trap_pending(p->record)) hw_runtime_park(&hw_runtime, p->record, p->until_ns);
+    if (trap_pending(p->record)) return p;
+    if (p->wait) hw_runtime_park(&hw_runtime, p->record, p->until_ns);
+    if (HW_HANDSHAKE) hw_runtime_await_switch(&hw_runtime, p->record);
     return p;
 }
 

@@ -87,6 +87,21 @@ hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread, uint64_t until_
 }
 
 void
+hw_runtime_await_switch(struct hw_runtime *rt, struct hw_thread *thread)
+{
+    uint64_t end_ns = hw_now_ns() + HW_NS_PER_MS;
+    for (;;) {
+        pthread_mutex_lock(&rt->lock);
+        bool others_wait = rt->scheduler.counts[HW_IS_READY] > 1;
+        bool switched = rt->scheduler.resumes != thread->resumes;
+        pthread_mutex_unlock(&rt->lock);
+        if (switched || !others_wait || called_back(thread) || hw_now_ns() >= end_ns) return;
+        struct timespec pause = { .tv_nsec = 10 * (long)HW_NS_PER_US };
+        nanosleep(&pause, NULL);
+    }
+}
+
+void
 hw_runtime_unpark(struct hw_runtime *rt, struct hw_thread *thread)
 {
     pthread_mutex_lock(&rt->lock);

@@ -256,7 +256,7 @@ TEST(policies_change_under_load)
     for (int i = 0; i < 3; i++) vm_thread_start(hog, NULL);
     for (int i = 0; i < 3; i++) vm_thread_start(napper, NULL);
     vm_thread_start(breeder, NULL);
-    for (unsigned i = 0; i < test_effort(150); i++) {
+    for (unsigned i = 0; i < test_effort(60); i++) {
         enum hw_policy_kind kind = (enum hw_policy_kind)test_random(HW_POLICY_COUNT);
         vm_headway_start(kind, MS(1 + test_random(20)), (enum hw_preempt)test_random(HW_PREEMPT_COUNT));
         vm_sleep(test_random(2) ? US(200) : MS(3));
@@ -273,7 +273,7 @@ TEST(it_starts_and_stops_under_load)
     for (int i = 0; i < 3; i++) vm_thread_start(hog, NULL);
     for (int i = 0; i < 3; i++) vm_thread_start(napper, NULL);
     vm_thread_start(breeder, NULL);
-    for (unsigned i = 0; i < test_effort(150); i++) {
+    for (unsigned i = 0; i < test_effort(60); i++) {
         vm_headway_stop();
         CHECK(!hw_signal_installed() && !runtime.ticker_runs);
         if (test_random(2)) vm_sleep(US(500));

@@ -135,7 +135,8 @@ static void
 park(struct actor *actor)
 {
     bool clean = actor->clean_resume == actor->thread->resumes;
-    actor->in_job = actor->thread->yielding = true;
+    actor->in_job = true;
+    actor->thread->yielding = true;
     leave(actor);
     vm.forced++;
     actor->thread->parked = true;
