@@ -216,7 +216,7 @@ hw_scheduler_add(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state
     s->living++;
 
     thread->state = state;
-    thread->since_ns = thread->resumed_ns = now;
+    thread->since_ns = thread->resumed_ns = thread->added_ns = now;
     if (thread->fresh) thread->burst_ns = fresh_burst_ns(s);
     thread->unborn = true;
     s->unborn++;
@@ -285,7 +285,10 @@ hw_scheduler_resumed(struct hw_scheduler *s, struct hw_thread *thread, uint64_t 
         uint64_t waited_ns = elapsed(thread->since_ns, now);
         hw_histogram_record(&thread->account.wait, waited_ns);
         hw_histogram_record(&s->account.wait, waited_ns);
-        if (now >= hw_scheduler_starves_at_ns(s, thread)) thread->protected_ns = now + s->policy.protection_ns;
+        bool kept_from_starting = thread->fresh && elapsed(thread->added_ns, now) >= s->policy.starvation_ns;
+        if (kept_from_starting || now >= hw_scheduler_starves_at_ns(s, thread)) {
+            thread->protected_ns = now + s->policy.protection_ns;
+        }
     }
     enter(s, thread, HW_RUNNING, now);
     take_hold(s, thread, now);
