@@ -285,7 +285,7 @@ hw_scheduler_resumed(struct hw_scheduler *s, struct hw_thread *thread, uint64_t 
         uint64_t waited_ns = elapsed(thread->since_ns, now);
         hw_histogram_record(&thread->account.wait, waited_ns);
         hw_histogram_record(&s->account.wait, waited_ns);
-        bool kept_from_starting = thread->fresh && elapsed(thread->added_ns, now) >= s->policy.protection_ns;
+        bool kept_from_starting = thread->fresh && !thread->batch && elapsed(thread->added_ns, now) >= s->policy.protection_ns;
         if (kept_from_starting) thread->protected_ns = now + s->policy.fresh_ns;
         if (now >= hw_scheduler_starves_at_ns(s, thread)) thread->protected_ns = now + s->policy.protection_ns;
     }
