@@ -78,8 +78,7 @@ hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread, uint64_t until_
         }
         else {
             uint64_t wake_ns = earliest(until_ns, now + PARK_CHECK_NS, hw_scheduler_starves_at_ns(&rt->scheduler, thread));
-            hw_cond_wait_until(&thread->parked_cond, &rt->lock, wake_ns);
-            timed_out = hw_now_ns() >= wake_ns;
+            timed_out = !hw_cond_wait_until(&thread->parked_cond, &rt->lock, wake_ns);
         }
     }
     thread->parked = false;

@@ -29,27 +29,27 @@ timespec_of(uint64_t ns)
     return (struct timespec){ .tv_sec = (time_t)(ns / HW_NS_PER_S), .tv_nsec = (long)(ns % HW_NS_PER_S) };
 }
 
-void
+bool
 hw_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns)
 {
     if (until_ns == HW_NEVER) {
         pthread_cond_wait(cond, lock);
-        return;
+        return true;
     }
 #ifdef HAVE_PTHREAD_CONDATTR_SETCLOCK
     struct timespec until = timespec_of(until_ns);
-    pthread_cond_timedwait(cond, lock, &until);
+    return pthread_cond_timedwait(cond, lock, &until) == 0;
 #else /* macOS has no monotonic condition variables, but waits for a length of time */
     uint64_t now = hw_now_ns();
     struct timespec length = timespec_of(until_ns > now ? until_ns - now : 0);
-    pthread_cond_timedwait_relative_np(cond, lock, &length);
+    return pthread_cond_timedwait_relative_np(cond, lock, &length) == 0;
 #endif
 }
 
 /* -- orders ------------------------------------------------------------------------------------------------------------- */
 
-static void
-preempt(struct hw_runtime *rt, struct hw_thread *holder)
+void
+hw_orders_preempt(struct hw_runtime *rt, struct hw_thread *holder)
 {
     if (rt->preempt == HW_SIGNAL && !rt->signal_lost) {
         if (hw_signal_installed()) {
@@ -66,7 +66,7 @@ hw_orders_carry_out(struct hw_runtime *rt, struct hw_orders *orders, uint64_t no
 {
     atomic_store_explicit(&rt->ready, rt->scheduler.counts[HW_IS_READY], memory_order_relaxed);
     if (hw_scheduler_contended(&rt->scheduler)) rt->contended_ns = now;
-    if (orders->preempt && !orders->self) preempt(rt, orders->preempt);
+    if (orders->preempt && !orders->self) hw_orders_preempt(rt, orders->preempt);
     if (orders->tick_ns < rt->tick_ns) hw_ticker_at(rt, orders->tick_ns);
 }
 

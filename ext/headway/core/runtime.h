@@ -98,6 +98,7 @@ void hw_runtime_await_switch(struct hw_runtime *runtime, struct hw_thread *threa
 void hw_runtime_unpark(struct hw_runtime *runtime, struct hw_thread *thread);
 
 /* Inside the runtime; the lock is held but for finish, which does what must be done after it was released. */
+void hw_orders_preempt(struct hw_runtime *runtime, struct hw_thread *holder);
 void hw_orders_carry_out(struct hw_runtime *runtime, struct hw_orders *orders, uint64_t now);
 void hw_orders_finish(struct hw_runtime *runtime, const struct hw_orders *orders);
 void hw_park_end_all(struct hw_runtime *runtime);
@@ -120,8 +121,8 @@ void hw_runtime_before_fork(struct hw_runtime *runtime);
 void hw_runtime_after_fork_parent(struct hw_runtime *runtime);
 void hw_runtime_after_fork_child(struct hw_runtime *runtime);
 
-/* A record whose condition variable is new, as after a fork. */
+/* On the monotonic clock; wait_until says whether it was woken before the time. */
 void hw_cond_init(pthread_cond_t *cond);
-void hw_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns);
+bool hw_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns);
 
 #endif

@@ -38,7 +38,7 @@ static void
 hw_signal_handler(int number, siginfo_t *info, void *context)
 {
     /* A handler that was set after ours may hand a foreign signal on to ours, which hands it back. */
-    static volatile sig_atomic_t handing_on;
+    static _Thread_local volatile sig_atomic_t handing_on;
     int saved_errno = errno;
     if (ours(info)) {
         trigger_job();

@@ -19,14 +19,7 @@ tick(struct hw_runtime *rt, uint64_t now)
     hw_scheduler_tick(&rt->scheduler, now, &orders);
     rt->tick_ns = orders.tick_ns;
     if (hw_scheduler_contended(&rt->scheduler)) rt->contended_ns = now;
-    if (orders.preempt) {
-        if (rt->preempt == HW_SIGNAL && !rt->signal_lost && hw_signal_installed()) {
-            pthread_kill(orders.preempt->pthread, hw_signal_number());
-        }
-        else {
-            rt->poll_due = true;
-        }
-    }
+    if (orders.preempt) hw_orders_preempt(rt, orders.preempt);
     if (orders.wake) pthread_cond_signal(&orders.wake->parked_cond);
 }
 
