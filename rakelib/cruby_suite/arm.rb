@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+require "shellwords"
+require "tempfile"
+
+module CRubySuite
+  # One way to run the tests: stock, or with Headway in every Ruby they start.
+  class Arm
+    AUTOSTART = File.expand_path("../../lib/headway/autostart.rb", __dir__)
+    LIMIT = 1_500 # seconds
+    ENDED = /^\[ *\d+\/\d+\] (\S+#\S+) = [\d.]+ s/
+    FAILED = /^ +\d+\) (?:Failure|Error):\n(\S+#[^\s:]+)/
+
+    attr_reader :name
+
+    # @param environment [Hash, nil] Headway's settings; nil: stock Ruby
+    def initialize(name, environment, directory)
+      @name = name
+      @environment = environment
+      @directory = directory
+    end
+
+    # @return [Hash] test name => whether it passed (or was skipped); one that never ended is not in it
+    def run(files, only: nil)
+      names = ["-n", "/\\A(?:#{only.map { |name| Regexp.escape(name) }.join("|")})\\z/"] if only
+      output = capture(["-I", "tool/lib", "test/runner.rb", "-v", "--tty=no", *names, *files]).scrub
+      failed = output.scan(FAILED).flatten
+      output.scan(ENDED).flatten.to_h { |name| [name, !failed.include?(name)] }
+    end
+
+    private
+
+    def capture(arguments)
+      Tempfile.create("cruby_suite") do |log|
+        pid = Process.spawn(environment, RbConfig.ruby, *arguments, chdir: @directory, in: File::NULL, out: log, err: %i[child out], pgroup: true)
+        end_after_limit(pid)
+        log.rewind
+        log.read
+      end
+    end
+
+    # The tests run in a process group of their own, with all they start.
+    def end_after_limit(pid)
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + LIMIT
+      until Process.wait(pid, Process::WNOHANG)
+        if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+          warn "cruby_suite: #{name} does not end; it is killed"
+          Process.kill(:KILL, -pid)
+          Process.wait(pid)
+          break
+        end
+        sleep 0.2
+      end
+    end
+
+    # Nothing of Bundler's: the tests are CRuby's alone.
+    def environment
+      clean = ENV.keys.grep(/\A(?:BUNDLE|BUNDLER|RUBY|HEADWAY)/).to_h { |key| [key, nil] }
+      return clean.merge("HEADWAY" => "0") unless @environment
+
+      clean.merge("RUBYOPT" => "-r#{Shellwords.escape(AUTOSTART)}", **@environment)
+    end
+  end
+end

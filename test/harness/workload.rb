@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "harness/vm_fixture"
+
+module Harness
+  # Threads of known behaviour for tests to put side by side.
+  module Workload
+    # What a test does in full is reached with HEADWAY_TEST_SCALE=10; a run in between takes 1.
+    def scale(count) = (count * Float(ENV.fetch("HEADWAY_TEST_SCALE", "1"))).ceil
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+    def elapsed
+      started = now
+      yield
+      now - started
+    end
+
+    # Runs the block beside threads that compute without end; yields their counters.
+    def beside_cpu_threads(count)
+      stop = false
+      counters = Array.new(count, 0)
+      threads = Array.new(count) do |index|
+        Thread.new { counters[index] += 1 until stop }.tap { |thread| thread.name = "cpu-#{index}" }
+      end
+      yield counters, threads
+    ensure
+      stop = true
+      threads&.each(&:join)
+    end
+
+    # Runs the block beside threads that wake up, do next to nothing and sleep again.
+    def beside_io_threads(count, pause: 0.0002)
+      stop = false
+      threads = Array.new(count) do |index|
+        Thread.new { sleep pause until stop }.tap { |thread| thread.name = "io-#{index}" }
+      end
+      yield threads
+    ensure
+      stop = true
+      threads&.each(&:join)
+    end
+
+    # Spins in Ruby code, so with interrupt checks, holding the GVL as long as it gets it.
+    def compute(seconds)
+      deadline = now + seconds
+      count = 0
+      count += 1 while now < deadline
+      count
+    end
+
+    # Waits for a condition without hiding for how long.
+    def await(what, limit: 10)
+      deadline = now + limit
+      until yield
+        flunk "#{what}: not within #{limit} s" if now > deadline
+        sleep 0.001
+      end
+    end
+
+    def percentile(values, fraction)
+      sorted = values.sort
+      sorted[[(sorted.size * fraction).ceil, 1].max - 1]
+    end
+
+    def median(values) = percentile(values, 0.5)
+
+    # Native threads of this process.
+    def native_thread_ids = Dir.children("/proc/self/task").map(&:to_i).sort
+  end
+end

@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require "harness/isolated_test"
+require "harness/vm_events"
+require "harness/workload"
+
+# How long the VM lets a thread run, and what changes that.
+class TimeSliceTest < Harness::IsolatedTest
+  include Harness::Workload
+
+  # Seconds that each thread of two held the GVL, by thread; priorities as given.
+  def holds_of_two(priorities: [0, 0], seconds: 1.5)
+    numbers = []
+    events = Harness::VMEvents.record do
+      beside_cpu_threads(2) do |_, threads|
+        threads.zip(priorities) { |thread, priority| thread.priority = priority }
+        numbers = threads.map { |thread| VMFixture.number_of(thread) }
+        sleep seconds
+      end
+    end
+    numbers.map { |number| events.of(number).holds }
+  end
+
+  def test_a_thread_runs_for_about_100_ms_while_another_waits
+    holds = holds_of_two.flatten
+    assert_in_delta 0.1, median(holds), 0.06, "holds: #{holds}"
+  end
+
+  def test_priority_changes_the_length_of_the_slice
+    low, high = holds_of_two(priorities: [-3, 1], seconds: 2).map { |holds| median(holds) }
+    assert_operator low, :<, 0.06
+    assert_operator high, :>, 0.12
+  end
+
+  def test_the_ready_queue_is_first_in_first_out
+    events = Harness::VMEvents.record { beside_cpu_threads(3) { sleep 1.5 } }
+    order = events.events.select { |event| event.kind == :resumed }.map(&:thread)
+    order -= [VMFixture.number_of(Thread.current)]
+    rounds = order.last(6).each_slice(3).to_a
+    assert_equal rounds.first, rounds.last
+    assert_equal 3, rounds.first.uniq.size
+  end
+
+  def test_the_switch_event_fires_under_competition_only
+    assert_equal 0, VMFixture.count_switches { compute(0.2) }
+    assert_operator VMFixture.count_switches { beside_cpu_threads(1) { compute(0.5) } }, :>, 5
+  end
+
+  def test_sigurg_is_ignored_by_default
+    assert_equal :default, VMFixture.disposition(Signal.list["URG"])
+    Process.kill(:URG, Process.pid)
+    sleep 0.01
+  end
+end
+
+# RUBY_THREAD_TIMESLICE, which Ruby reads once, when it starts.
+class ShortTimeSliceTest < Harness::IsolatedTest
+  include Harness::Workload
+
+  env "RUBY_THREAD_TIMESLICE" => "20"
+
+  def test_the_variable_sets_the_slice_from_3_4_on
+    events = Harness::VMEvents.record { beside_cpu_threads(2) { sleep 1 } }
+    hold = median(events.holds.select { |seconds| seconds > 0.002 })
+    if RUBY_VERSION < "3.4"
+      assert_operator hold, :>, 0.06
+    else
+      assert_operator hold, :<, 0.05
+    end
+  end
+end
+
+# A value Ruby cannot use is no error: it keeps its own slice.
+class BadTimeSliceTest < Harness::IsolatedTest
+  include Harness::Workload
+
+  env "RUBY_THREAD_TIMESLICE" => "abc"
+
+  def test_a_bad_value_is_ignored
+    events = Harness::VMEvents.record { beside_cpu_threads(2) { sleep 1 } }
+    assert_operator median(events.holds.select { |seconds| seconds > 0.002 }), :>, 0.06
+  end
+end

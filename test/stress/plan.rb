@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require_relative "scenario"
+require_relative "ending"
+
+module Stress
+  # What one process does: decided by its seed and the options alone, so that the seed brings it back.
+  Plan = Struct.new(:seed, :seconds, :stall, :policies, :preempts, :settings, :late_start, :change_settings, :scenarios, :ending,
+                    :auto_compact, :timeslice_ms) do
+    def self.draw(seed, options)
+      random = Random.new(seed)
+      plan = new(seed: seed, seconds: options.process_seconds, stall: options.stall,
+                 policies: options.policies, preempts: options.preempts)
+      plan.draw_settings(random)
+      plan.scenarios = options.scenarios.any? ? options.scenarios : draw_scenarios(random, plan)
+      plan.ending = Ending.names[seed % Ending.names.size]
+      plan.auto_compact = random.rand(5).zero?
+      plan.timeslice_ms = [nil, nil, 1, 10][random.rand(4)]
+      plan
+    end
+
+    # The rotation goes through every combination; what is drawn here varies inside it.
+    def draw_settings(random)
+      policy, preempt = policies.product(preempts).then { |all| all[seed % all.size] unless all.empty? }
+      self.settings = policy && { policy: policy, preempt: preempt, quantum_ms: [1, 3, 10, 30, 100].sample(random: random) }
+      self.late_start = random.rand(3).zero?
+      self.change_settings = random.rand(2).zero?
+    end
+
+    def self.draw_scenarios(random, plan)
+      headway = %w[face reconfigure]
+      names = (Scenario.names - headway - ["cpu"]).sample(random.rand(4..8), random: random)
+      names.unshift("cpu") unless random.rand(4).zero?
+      names << "face" if plan.settings && random.rand(3).zero?
+      names << "reconfigure" if plan.settings && plan.change_settings
+      names
+    end
+
+    def environment
+      { "RUBY_THREAD_TIMESLICE" => timeslice_ms&.to_s }
+    end
+
+    def to_s
+      "seed #{seed} #{settings ? settings.values_at(:policy, :preempt, :quantum_ms).join("/") : "none"} " \
+        "#{scenarios.join(",")} then #{ending}"
+    end
+  end
+end

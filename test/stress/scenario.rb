@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+require_relative "places"
+
+module Stress
+  # One kind of load. A scenario has a thread of its own, which plays round after round until the time is up; whatever a
+  # round starts it also ends and accounts for.
+  class Scenario
+    include Places
+
+    FILES = Dir[File.join(__dir__, "scenarios", "*.rb")].sort.to_h { |path| [File.basename(path, ".rb"), path] }.freeze
+
+    def self.names = FILES.keys
+
+    def self.load(name)
+      require FILES.fetch(name)
+      Scenarios.const_get(name.split("_").map(&:capitalize).join)
+    end
+
+    attr_reader :name
+
+    def initialize(name, run)
+      @name = name
+      @run = run
+      @random = Random.new(run.plan.seed + Scenario.names.index(name))
+      @rounds = 0
+      beat
+    end
+
+    # @return [Float] when it last made progress
+    attr_reader :beat_at
+
+    def beat
+      @beat_at = @run.now
+    end
+
+    def play
+      until @run.over?
+        round
+        @rounds += 1
+        beat
+      end
+      finish
+    rescue StandardError, SystemStackError, NoMemoryError => error
+      @run.fail("#{name}: #{error.full_message(highlight: false)}")
+    end
+
+    # One round: a second or so of work beside everything else.
+    def round = raise(NotImplementedError)
+
+    # After the last round.
+    def finish; end
+
+    private
+
+    def rand(...) = @random.rand(...)
+    def pick(array) = array.sample(random: @random)
+
+    # A thread whose exception comes out of its join, in the scenario's own thread.
+    def start_thread(&block)
+      Thread.new do
+        Thread.current.report_on_exception = false
+        block.call
+      ensure
+        beat
+      end.tap { |thread| thread.name = "#{name}-#{@rounds}" }
+    end
+
+    def values_of(threads) = threads.map(&:value)
+
+    def account(kind, issued, accounted) = @run.ledger.account(kind, issued, accounted)
+
+    def check(condition, message = nil)
+      @run.fail("#{name}: #{message || yield}") unless condition
+    end
+
+    def check_equal(expected, actual, what)
+      check(expected == actual) { "#{what}: expected #{expected.inspect[0, 300]}, got #{actual.inspect[0, 300]}" }
+    end
+
+    # The watchdog sees to it that this doesn't last for ever.
+    def wait_until
+      sleep 0.001 until yield
+    end
+
+    # CPU work whose result is known.
+    def compute(size)
+      sum = 0
+      size.times { |number| sum += number }
+      sum == size * (size - 1) / 2 or raise "computed #{sum} for #{size}"
+    end
+  end
+end

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require "harness/trap_test"
+
+# Trap: a thread parks in the very interrupt check that would have served its
+# signal or its kill. A long quantum keeps the gate closed to all but one thread.
+class ClosedGateTest < Harness::TrapTest
+  PROMPT = 0.05 # seconds
+
+  test_under Harness::Modes::FAIR, "a signal reaches a parked main thread", quantum_ms: 4_000 do
+    delays = []
+    sent = nil
+    trap("USR1") { delays << (now - sent) }
+    sender = Thread.new do
+      30.times do |count|
+        sent = now
+        Process.kill(:USR1, Process.pid)
+        await("signal no. #{count}") { delays.size > count }
+        sleep 0.015 # long enough for the main thread to count as batch and park
+      end
+      :done
+    end
+    beside_cpu_threads(3) { count = 0; count += 1 while sender.alive? } # computing, not joining
+    assert_equal :done, sender.value
+    assert_operator median(delays), :<, PROMPT, "delays: #{delays.max(5)}"
+  end
+
+  test_under Harness::Modes::FAIR, "a kill reaches a parked thread", quantum_ms: 4_000 do
+    delays = beside_cpu_threads(3) do
+      Array.new(40) do
+        target = Thread.new { loop { nil } }
+        sleep 0.03
+        elapsed { assert target.kill.join(10), "the kill was lost" }
+      end
+    end
+    assert_operator median(delays), :<, PROMPT, "delays: #{delays.max(5)}"
+  end
+
+  # A first park ends by itself, and its thread queues for the GVL with nothing
+  # to call it back: an interrupt that comes just then must not wait for the gate.
+  test_under Harness::Modes::FAIR, "a kill reaches a thread between two parks", quantum_ms: 4_000 do
+    random = Random.new(1)
+    delays = beside_cpu_threads(3) do
+      Array.new(scale(150)) do
+        target = Thread.new { loop { nil } }
+        sleep random.rand * 0.03
+        compute(0.0045) # while we hold the GVL the park times out
+        elapsed { assert target.kill.join(20), "the kill was lost" }
+      end
+    end
+    assert_operator median(delays), :<, PROMPT
+    assert_operator delays.max, :<, 1, "delays: #{delays.max(5)}"
+  end
+
+  test_under Harness::Modes::FAIR, "a raise reaches a parked thread", quantum_ms: 4_000 do
+    delays = beside_cpu_threads(3) do
+      Array.new(40) do
+        target = Thread.new { loop { nil } rescue nil }
+        target.report_on_exception = false
+        sleep 0.03
+        elapsed { target.raise(IndexError); assert target.join(10), "the raise was lost" }
+      end
+    end
+    assert_operator median(delays), :<, PROMPT, "delays: #{delays.max(5)}"
+  end
+
+  test_under Harness::Modes::FAIR, "a signal handler may itself compute", quantum_ms: 20 do
+    handled = 0
+    trap("USR1") { compute(0.02); handled += 1 }
+    sender = Thread.new { 10.times { Process.kill(:USR1, Process.pid); sleep 0.05 } }
+    beside_cpu_threads(3) { count = 0; count += 1 while sender.alive? }
+    sender.join
+    await("handlers") { handled >= 9 } # two signals may fall together, as on any Unix
+  end
+end

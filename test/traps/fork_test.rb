@@ -1,0 +1,141 @@
+# frozen_string_literal: true
+
+require "harness/trap_test"
+require "tmpdir"
+
+# Trap: fork copies locks somebody holds, and leaves the ticker and all other threads behind.
+class ForkTest < Harness::TrapTest
+  test_under Harness::Modes::ALL.keys, "a storm of forks under load" do
+    under_load do
+      scale(40).times do |number|
+        assert_child_works { number.even? ? exit!(0) : exit(0) }
+      end
+    end
+  end
+
+  test_under Harness::Modes::PREEMPTING, "a child schedules its own threads" do |mode|
+    under_load do
+      3.times do
+        assert_child_works do
+          exit!(2) unless Headway.started? && Headway.policy == Harness::Modes::ALL[mode][:policy]
+          worst = nil
+          beside_cpu_threads(3) { worst = Array.new(20) { elapsed { sleep 0.001 } }.sort[-3] }
+          exit!(3) if mode.start_with?("fair") && worst > 0.09
+          exit!(4) if Headway.stats[:process][:running].zero?
+          exit!(0)
+        end
+      end
+    end
+  end
+
+  test_under Harness::Modes::PREEMPTING, "threads fork, and children fork" do
+    under_load do
+      forkers = Array.new(4) do
+        Thread.new do
+          Array.new(5) do
+            fork do
+              grandchild = fork { Thread.new { compute(0.01) }.join; exit!(0) }
+              exit!(Process.wait2(grandchild).last.exitstatus)
+            end
+          end.map { |pid| reap(pid) }
+        end
+      end
+      assert_equal [0], forkers.flat_map(&:value).uniq
+    end
+  end
+
+  test_under Harness::Modes::PREEMPTING, "a child may stop and start" do
+    under_load do
+      5.times do
+        assert_child_works do
+          3.times do
+            Headway.stop
+            Thread.new { compute(0.002) }.join
+            exit!(2) unless Headway.start(policy: :fair)
+            beside_cpu_threads(2) { sleep 0.005 }
+          end
+          exit(0)
+        end
+      end
+    end
+  end
+
+  test_under Harness::Modes::PREEMPTING, "a pipe to a forked self" do
+    under_load do
+      10.times do
+        IO.popen("-") do |io|
+          io ? assert_equal("child", io.read) : print("child")
+        end
+      end
+    end
+  end
+
+  test_under Harness::Modes::PREEMPTING, "at_exit blocks of a child run" do
+    Dir.mktmpdir do |directory|
+      under_load do
+        5.times do |number|
+          path = File.join(directory, number.to_s)
+          assert_child_works do
+            at_exit { beside_cpu_threads(2) { sleep 0.002 }; File.write(path, "done") }
+            exit(0)
+          end
+          assert_equal "done", File.read(path)
+        end
+      end
+    end
+  end
+
+  def test_a_daemon_goes_on
+    Dir.mktmpdir do |directory|
+      path = File.join(directory, "done")
+      Harness::Modes::FAIR.each do |mode|
+        run = Harness::RubyProcess.eval(<<~RUBY)
+          require "headway"
+          Headway.start(**#{Harness::Modes::ALL[mode]})
+          threads = 3.times.map { Thread.new { loop { nil } } }
+          sleep 0.05
+          Process.daemon(true, true)
+          threads = 3.times.map { Thread.new { 500_000.times { nil } } }
+          sleep 0.01
+          threads.each(&:join)
+          File.write(#{path.inspect}, "done " + Headway.started?.to_s)
+        RUBY
+        assert run.success?, run
+        await("daemon") { File.exist?(path) && File.size(path).positive? }
+        assert_equal "done true", File.read(path)
+        File.delete(path)
+      end
+    end
+  end
+
+  private
+
+  def under_load(&)
+    beside_cpu_threads(2) { beside_io_threads(4, pause: 0.0005, &) }
+  end
+
+  def assert_child_works
+    pid = fork do
+      yield
+    rescue StandardError => error
+      $stderr.puts error.full_message
+      exit!(99)
+    end
+    assert_equal 0, reap(pid)
+  end
+
+  # A child that hangs is reported as one, not waited for.
+  def reap(pid)
+    deadline = now + 20
+    loop do
+      _, status = Process.wait2(pid, Process::WNOHANG)
+      return status.exitstatus || status.to_s if status
+      if now > deadline
+        Process.kill(:SEGV, pid)
+        Process.wait(pid)
+        flunk "child #{pid} hangs"
+      end
+      sleep 0.002
+    end
+  end
+end

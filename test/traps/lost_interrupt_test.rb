@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+require "harness/trap_test"
+require "timeout"
+
+# Trap: a postponed job swallows what was raised into its thread meanwhile.
+class LostInterruptTest < Harness::TrapTest
+  COUNT = 150
+
+  test_under Harness::Modes::PREEMPTING, "no raise is lost or doubled", quantum_ms: 1 do
+    received = []
+    under_rapid_preemption do
+      target = catching_thread(received)
+      scale(COUNT).times do |number|
+        target.raise(IndexError, number.to_s)
+        await("raise no. #{number}") { received.size > number }
+      end
+      target.kill.join
+    end
+    assert_equal (0...scale(COUNT)).map(&:to_s), received
+  end
+
+  test_under Harness::Modes::PREEMPTING, "no burst of raises is lost", quantum_ms: 1 do
+    received = []
+    under_rapid_preemption do
+      target = catching_thread(received)
+      scale(COUNT).times { |number| target.raise(IndexError, number.to_s) }
+      await("all raises") { received.size == scale(COUNT) }
+      target.kill.join
+    end
+    assert_equal (0...scale(COUNT)).map(&:to_s), received.sort_by(&:to_i)
+  end
+
+  test_under Harness::Modes::PREEMPTING, "no kill is lost", quantum_ms: 1 do
+    under_rapid_preemption do
+      scale(COUNT).times do |number|
+        ensured = 0
+        started = false
+        target = Thread.new do
+          started = true
+          loop { nil }
+        ensure
+          ensured += 1
+        end
+        await("start") { started }
+        target.kill
+        assert target.join(10), "kill no. #{number} was lost"
+        assert_equal 1, ensured
+      end
+    end
+  end
+
+  test_under Harness::Modes::PREEMPTING, "no timeout is lost", quantum_ms: 1 do
+    under_rapid_preemption do
+      scale(COUNT).times do |number|
+        assert_raises(Timeout::Error, "no. #{number}") { Timeout.timeout(0.002) { compute(10) } }
+        assert_equal :done, Timeout.timeout(10) { :done }
+      end
+    end
+  end
+
+  test_under Harness::Modes::PREEMPTING, "a deferred interrupt stays deferred and then comes", quantum_ms: 1 do
+    under_rapid_preemption do
+      30.times do
+        steps = []
+        target = Thread.new do
+          Thread.handle_interrupt(IndexError => :never) do
+            steps << :masked
+            compute(0.005)
+            steps << :unmasking
+          end
+          compute(10)
+        rescue IndexError
+          steps << :raised
+        end
+        await("mask") { steps.any? }
+        target.raise(IndexError)
+        assert target.join(10)
+        assert_equal %i[masked unmasking raised], steps
+      end
+    end
+  end
+
+  private
+
+  # Many threads that wake every 200 µs, so that a thread that computes is preempted all the time.
+  def under_rapid_preemption(&)
+    beside_cpu_threads(1) { beside_io_threads(6, pause: 0.0002, &) }
+  end
+
+  # Computes without end and notes what is raised into it, losing none in between.
+  def catching_thread(received)
+    ready = false
+    thread = Thread.new do
+      Thread.handle_interrupt(IndexError => :never) do
+        loop do
+          Thread.handle_interrupt(IndexError => :immediate) do
+            ready = true
+            loop { nil }
+          end
+        rescue IndexError => error
+          received << error.message
+        end
+      end
+    end
+    await("start") { ready }
+    thread
+  end
+end

@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+require "harness/trap_test"
+
+# Trap: under M:N scheduling a Ruby thread has no native thread of its own.
+class ManyToManyTest < Harness::TrapTest
+  env "RUBY_MN_THREADS" => "1"
+
+  test_under Harness::Modes::ALL.keys, "it observes, says so, and everything runs" do
+    beside_cpu_threads(3) do |counters|
+      beside_io_threads(5, pause: 0.001) do
+        queue = Thread::Queue.new
+        consumer = Thread.new { Array.new(100) { queue.pop } }
+        100.times { |number| queue << number; sleep 0.0005 if (number % 10).zero? }
+        assert_equal (0..99).to_a, consumer.value
+      end
+      assert counters.all?(&:positive?)
+    end
+    Thread.new { loop { nil } }.then { |thread| sleep 0.01; assert thread.kill.join(10) }
+    assert_equal :observe, Headway.policy
+    assert_equal :default, VMFixture.disposition(Signal.list["URG"])
+    Headway.stats[:process].slice(:running, :ready, :suspended).each_value { |seconds| assert_operator seconds, :>=, 0 }
+  end
+
+  def test_it_says_so_once
+    run = Harness::RubyProcess.eval('require "headway"; 3.times { Headway.start; Headway.stop }; p Headway.notices.size',
+                                    env: { "RUBY_MN_THREADS" => "1" })
+    assert run.success?, run
+    assert_equal "1", run.out.strip
+    assert_equal 1, run.err.lines.grep(/RUBY_MN_THREADS/).size, run
+  end
+end

@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require "harness/trap_test"
+
+# Trap: other Ractors have a GVL of their own and fire the same events.
+class RactorTest < Harness::TrapTest
+  def setup
+    super
+    $VERBOSE = nil # Ractors are announced as experimental
+  end
+
+  test_under Harness::Modes::ALL.keys, "ractors compute beside the scheduled threads" do
+    beside_cpu_threads(2) do |counters|
+      beside_io_threads(3, pause: 0.001) do
+        ractors = Array.new(3) do
+          Ractor.new do
+            threads = 2.times.map { Thread.new { 20.times { sleep 0.001 }; count = 0; 200_000.times { count += 1 }; count } }
+            threads.sum(&:value)
+          end
+        end
+        assert_equal [400_000] * 3, ractors.map { |ractor| value_of(ractor) }
+      end
+      assert counters.all?(&:positive?)
+    end
+    sleep 0.05
+    assert_equal Thread.list.size, Headway.stats[:process][:threads]
+  end
+
+  test_under Harness::Modes::PREEMPTING, "ractors that come and go do not disturb the waking threads" do
+    events = nil
+    numbers = nil
+    beside_cpu_threads(2) do
+      beside_io_threads(2, pause: 0.002) do |threads|
+        events = Harness::VMEvents.record do
+          numbers = threads.map { |thread| VMFixture.number_of(thread) }
+          10.times { value_of(Ractor.new { 50_000.times { nil } }) }
+          sleep 0.5
+        end
+      end
+    end
+    waits = numbers.flat_map { |number| events.of(number).waits }
+    refute_empty waits
+    assert_operator percentile(waits, 0.9), :<, 0.05 if Headway.policy == :fair
+  end
+
+  # Headway is the main Ractor's; asked from elsewhere it says so instead of breaking.
+  def test_another_ractor_cannot_start_it
+    ractor = Ractor.new do
+      Headway.start
+    rescue Exception => error # rubocop:disable Lint/RescueException
+      error.class
+    end
+    answer = value_of(ractor)
+    assert_includes [Ractor::UnsafeError, Ractor::IsolationError, false], answer
+  end
+
+  private
+
+  def value_of(ractor) = ractor.respond_to?(:value) ? ractor.value : ractor.take
+end

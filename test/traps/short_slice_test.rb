@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require "harness/trap_test"
+require "timeout"
+
+# Trap: rb_nogvl declines to park because the VM's own timer has interrupted the
+# thread. With the shortest slice (Ruby 3.4 on) that happens all the time.
+class ShortSliceTest < Harness::TrapTest
+  env "RUBY_THREAD_TIMESLICE" => "1"
+
+  test_under Harness::Modes::FAIR, "batch threads share and wakers pass", quantum_ms: 5 do
+    wakers = nil
+    events = Harness::VMEvents.record do
+      beside_cpu_threads(6) do |counters|
+        beside_io_threads(4, pause: 0.001) do |threads|
+          wakers = threads.map { |thread| VMFixture.number_of(thread) }
+          sleep 2
+        end
+        assert counters.all?(&:positive?)
+        assert_operator counters.min, :>, counters.max * 0.1, counters
+      end
+    end
+    waits = wakers.flat_map { |number| events.of(number).waits }
+    assert_operator percentile(waits, 0.5), :<, 0.005
+    assert_operator percentile(waits, 0.99), :<, 0.1
+  end
+
+  test_under Harness::Modes::PREEMPTING, "no timeout is lost", quantum_ms: 1 do
+    beside_cpu_threads(3) do
+      beside_io_threads(3, pause: 0.0002) do
+        50.times { assert_raises(Timeout::Error) { Timeout.timeout(0.002) { compute(10) } } }
+      end
+    end
+  end
+end

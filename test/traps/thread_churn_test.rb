@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require "harness/trap_test"
+
+# Trap: the thread to be signalled has ended meanwhile.
+class ThreadChurnTest < Harness::TrapTest
+  test_under Harness::Modes::ALL.keys, "threads that compute and end at once beside ones that wake up" do
+    beside_io_threads(6, pause: 0.0002) do
+      deadline = now + 3
+      while now < deadline
+        Array.new(10) { |index| Thread.new { compute(index * 0.0007) } }.each(&:join)
+      end
+    end
+    assert_record_for_each_thread
+  end
+
+  test_under Harness::Modes::ALL.keys, "threads that are killed at any moment" do
+    random = Random.new(1)
+    beside_io_threads(4, pause: 0.0003) do
+      200.times do
+        threads = Array.new(4) { Thread.new { random.rand(2).zero? ? compute(0.01) : sleep(0.01) } }
+        sleep random.rand * 0.004
+        threads.each(&:kill).each { |thread| assert thread.join(10), "a kill was lost" }
+      end
+    end
+    assert_record_for_each_thread
+  end
+
+  # The VM announces a thread before it tries to create it, and says nothing when that fails.
+  def test_threads_that_cannot_be_created
+    skip "Ruby 3.3 itself hangs after a thread it could not create" if RUBY_VERSION < "3.4"
+
+    run = Harness::RubyProcess.eval(<<~RUBY, env: { "RUBY_THREAD_MACHINE_STACK_SIZE" => (1 << 45).to_s })
+      require "headway"
+      Headway.start
+      failures = 50.times.count { Thread.new { nil } && false rescue true }
+      print [failures, Headway.stats[:process][:threads], Headway.stats[:threads].size].inspect
+    RUBY
+    assert run.success?, run
+    assert_equal "[50, 1, 1]", run.out
+  end
+
+  private
+
+  def assert_record_for_each_thread
+    sleep 0.05 # the last one exits a little after it can be joined
+    assert_equal Thread.list.size, Headway.stats[:process][:threads]
+    assert_equal Thread.list.size, Headway.stats[:threads].count { |row| row[:alive] }
+  end
+end

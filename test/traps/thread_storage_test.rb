@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require "harness/trap_test"
+
+# Trap: the VM has eight specific keys for all tools together, and hands out a ninth past the end.
+class TrapThreadStorageTest < Harness::TrapTest
+  def test_without_a_key_it_declines_and_says_why
+    [7, 8, 9].each do |taken|
+      run = Harness::RubyProcess.eval(<<~RUBY)
+        require "harness/vm_fixture"
+        VMFixture.take_specific_keys(#{taken})
+        require "headway"
+        started = Headway.start
+        4.times.map { Thread.new { 1_000_000.times { nil } } }.each(&:join)
+        puts [started, Headway.started?, Headway.notices.size].inspect
+      RUBY
+      assert run.success?, run
+      expected = taken < 8 ? "[true, true, 0]" : "[false, false, 1]"
+      assert_equal expected, run.out.strip, "with #{taken} keys taken:\n#{run}"
+      assert_equal taken < 8 ? 0 : 1, run.err.lines.grep(/headway/i).size, run
+    end
+  end
+
+  def test_a_second_ractor_that_keeps_the_first_key_away_is_no_error
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      $VERBOSE = nil
+      ractor = Ractor.new { Ractor.receive }
+      require "headway"
+      Headway.start
+      4.times.map { Thread.new { 1_000_000.times { nil } } }.each(&:join)
+      ractor.send(1)
+      print "done"
+    RUBY
+    assert run.success?, run
+    assert_equal "done", run.out
+  end
+
+  def test_threads_older_than_the_start_are_scheduled_too
+    beside_cpu_threads(4) do
+      beside_io_threads(2, pause: 0.002) do |threads|
+        sleep 0.1
+        with_headway do
+          events = Harness::VMEvents.record { sleep 1.5 }
+          waits = threads.flat_map { |thread| events.of(thread).waits }
+          assert_operator waits.size, :>, 100, "the older threads hardly ran"
+          assert_operator percentile(waits, 0.95), :<, 0.05
+        end
+      end
+    end
+  end
+end

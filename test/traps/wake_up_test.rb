@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require "harness/trap_test"
+
+# Traps: a trigger that hits the wrong thread, and a trigger that gets lost.
+class WakeUpTest < Harness::TrapTest
+  # Of a lost trigger the waker pays at least one time slice of the VM.
+  LATE = 0.05 # seconds
+
+  test_under Harness::Modes::FAIR, "the holder gives way and not the waker" do
+    wakers = nil
+    events = Harness::VMEvents.record do
+      beside_cpu_threads(4) do
+        beside_io_threads(4, pause: 0.005) do |threads|
+          wakers = threads.map { |thread| VMFixture.number_of(thread) }
+          sleep 2
+        end
+      end
+    end
+    waits = wakers.flat_map { |number| events.of(number).waits }
+    given_way = wakers.sum { |number| events.of(number).spans(:suspended, :ready).count { |seconds| seconds < 0.002 } }
+
+    assert_operator waits.size, :>, 400
+    assert_operator percentile(waits, 0.5), :<, 0.002
+    assert_operator percentile(waits, 0.99), :<, LATE
+    assert_operator given_way, :<, waits.size / 20, "wakers were preempted themselves"
+  end
+
+  test_under Harness::Modes::FAIR, "no wake-up is lost" do
+    wakers = nil
+    events = Harness::VMEvents.record do
+      beside_cpu_threads(3) do
+        wakers = wake_ups(threads: 4, times: scale(10_000) / 4, pause: 0.0002)
+      end
+    end
+    waits = wakers.flat_map { |number| events.of(number).waits }
+    late = waits.count { |seconds| seconds > LATE }
+    assert_operator late, :<=, waits.size / 2_000, "longest: #{waits.max(5)}"
+  end
+
+  # A fiber takes the trigger with it when it is left.
+  test_under Harness::Modes::FAIR, "a holder that switches fibers gives way" do
+    stop = false
+    holder = Thread.new do
+      numbers = Enumerator.new { |out| loop { out << 1 } }
+      numbers.next until stop
+    end
+    wakers = nil
+    events = Harness::VMEvents.record { wakers = wake_ups(threads: 2, times: 1_000, pause: 0.001) }
+    stop = true
+    holder.join
+    waits = wakers.flat_map { |number| events.of(number).waits }
+    assert_operator percentile(waits, 0.99), :<, LATE
+  end
+
+  private
+
+  def wake_ups(threads:, times:, pause:)
+    workers = Array.new(threads) { Thread.new { times.times { sleep pause } } }
+    numbers = workers.map { |thread| VMFixture.number_of(thread) }
+    workers.each(&:join)
+    numbers
+  end
+end

@@ -1,0 +1,94 @@
+/* Known ways to hold and to release the GVL. */
+
+#include "vm_fixture.h"
+
+#include <errno.h>
+#include <time.h>
+
+static int
+sleep_once(uint64_t duration_ns)
+{
+    const struct timespec t = {
+        .tv_sec = (time_t)(duration_ns / 1000000000u),
+        .tv_nsec = (long)(duration_ns % 1000000000u),
+    };
+    return nanosleep(&t, NULL);
+}
+
+static VALUE
+busy(VALUE self, VALUE seconds)
+{
+    spin_ns(ns_from_seconds(seconds));
+    return Qnil;
+}
+
+static VALUE
+sleep_holding_gvl(VALUE self, VALUE seconds)
+{
+    const uint64_t end = now_ns() + ns_from_seconds(seconds);
+    for (uint64_t now; (now = now_ns()) < end;) sleep_once(end - now);
+    return Qnil;
+}
+
+/* A blocking call of a C library that cannot cope with EINTR itself: how
+ * often it was interrupted is what its caller would have seen as an error. */
+struct blocking_call {
+    uint64_t end_ns;
+    VALUE thread;
+    long interruptions;
+};
+
+static void *
+blocking_call(void *argument)
+{
+    struct blocking_call *call = argument;
+    for (uint64_t now; (now = now_ns()) < call->end_ns;) {
+        if (sleep_once(call->end_ns - now) == 0) continue;
+        if (call->thread && rb_thread_interrupted(call->thread)) break;
+        call->interruptions++;
+    }
+    return call;
+}
+
+/* Returns how many times the sleep was cut short by a signal that was not meant for Ruby. */
+static VALUE
+sleep_without_gvl(VALUE self, VALUE seconds)
+{
+    struct blocking_call call = {now_ns() + ns_from_seconds(seconds), rb_thread_current(), 0};
+    rb_thread_call_without_gvl(blocking_call, &call, RUBY_UBF_IO, NULL);
+    return LONG2NUM(call.interruptions);
+}
+
+/* As above for a library that gives Ruby no way to interrupt it. */
+static VALUE
+sleep_uninterruptibly(VALUE self, VALUE seconds)
+{
+    struct blocking_call call = {now_ns() + ns_from_seconds(seconds), Qfalse, 0};
+    rb_thread_call_without_gvl(blocking_call, &call, NULL, NULL);
+    return LONG2NUM(call.interruptions);
+}
+
+static void *
+nothing(void *argument)
+{
+    return argument;
+}
+
+static VALUE
+release_gvl(VALUE self, VALUE times)
+{
+    for (long left = NUM2LONG(times); left > 0; left--) {
+        rb_thread_call_without_gvl(nothing, NULL, NULL, NULL);
+    }
+    return Qnil;
+}
+
+void
+Init_gvl(VALUE module)
+{
+    rb_define_module_function(module, "busy", busy, 1);
+    rb_define_module_function(module, "sleep_holding_gvl", sleep_holding_gvl, 1);
+    rb_define_module_function(module, "sleep_without_gvl", sleep_without_gvl, 1);
+    rb_define_module_function(module, "sleep_uninterruptibly", sleep_uninterruptibly, 1);
+    rb_define_module_function(module, "release_gvl", release_gvl, 1);
+}
