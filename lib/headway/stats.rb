@@ -25,7 +25,7 @@ module Headway
       snapshot = Native.snapshot(threads)
       {
         policy: @headway.policy, preempt: @headway.preempt, quantum_ms: @headway.quantum_ms, wall: snapshot[:wall],
-        process: snapshot[:process], threads: living(threads, snapshot[:threads]) + ended(snapshot[:ended])
+        process: snapshot[:process].merge(threads: snapshot[:threads].compact.size), threads: living(threads, snapshot[:threads]) + ended(snapshot[:ended])
       }
     end
 
