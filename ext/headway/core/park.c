@@ -3,7 +3,7 @@
 
 /* How often a parked thread looks for itself whether a wake-up went missing. */
 #define PARK_CHECK_NS (50 * HW_NS_PER_MS)
-/* A wake-up may be under way for so long, on a machine that is busy otherwise, before it counts as lost. */
+/* A gate that was opened this long before a timed wait ran out, and nobody came: the wake-up was lost. */
 #define WAKE_UP_NS (20 * HW_NS_PER_MS)
 
 static inline void
@@ -52,6 +52,7 @@ hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread, uint64_t until_
     /* Only the admitted thread spins: its turn comes as soon as the interactive ones have had theirs. */
     bool spins = rt->spin_ns > 0 && rt->scheduler.admitted == thread;
     bool timed_out = false;
+    uint64_t wake_ns = 0;
     for (;;) {
         uint64_t now = hw_now_ns();
         if (!atomic_load_explicit(&rt->active, memory_order_relaxed) ||
@@ -59,7 +60,7 @@ hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread, uint64_t until_
             thread->state != HW_READY) break;
         if (hw_scheduler_gate_open(&rt->scheduler, thread, now)) {
             bool starved = now >= hw_scheduler_starves_at_ns(&rt->scheduler, thread);
-            bool woken = atomic_load_explicit(&thread->open, memory_order_relaxed) && now < thread->opened_ns + WAKE_UP_NS;
+            bool woken = atomic_load_explicit(&thread->open, memory_order_relaxed) && wake_ns < thread->opened_ns + WAKE_UP_NS;
             if (timed_out && !starved && !woken) rt->park_timeouts++;
             break;
         }
@@ -77,7 +78,7 @@ hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread, uint64_t until_
             spins = false;
         }
         else {
-            uint64_t wake_ns = earliest(until_ns, now + PARK_CHECK_NS, hw_scheduler_starves_at_ns(&rt->scheduler, thread));
+            wake_ns = earliest(until_ns, now + PARK_CHECK_NS, hw_scheduler_starves_at_ns(&rt->scheduler, thread));
             timed_out = !hw_cond_wait_until(&thread->parked_cond, &rt->lock, wake_ns);
         }
     }

@@ -61,12 +61,28 @@ hw_orders_preempt(struct hw_runtime *rt, struct hw_thread *holder)
     hw_ticker_poll(rt);
 }
 
+/* Under the lock, so that a parked thread that finds its gate open has been woken, too. */
+static void
+wake(struct hw_runtime *rt, struct hw_thread *thread)
+{
+#ifdef HW_TEST
+    if (rt->drop_wakes > 0) {
+        rt->drop_wakes--;
+        return;
+    }
+#else
+    (void)rt;
+#endif
+    pthread_cond_signal(&thread->parked_cond);
+}
+
 void
 hw_orders_carry_out(struct hw_runtime *rt, struct hw_orders *orders, uint64_t now)
 {
     atomic_store_explicit(&rt->ready, rt->scheduler.counts[HW_IS_READY], memory_order_relaxed);
     if (hw_scheduler_contended(&rt->scheduler)) rt->contended_ns = now;
     if (orders->preempt && !orders->self) hw_orders_preempt(rt, orders->preempt);
+    if (orders->wake) wake(rt, orders->wake);
     if (orders->tick_ns < rt->tick_ns) hw_ticker_at(rt, orders->tick_ns);
 }
 
@@ -74,14 +90,6 @@ void
 hw_orders_finish(struct hw_runtime *rt, const struct hw_orders *orders)
 {
     if (orders->self) rt->trigger();
-    if (!orders->wake) return;
-#ifdef HW_TEST
-    if (rt->drop_wakes > 0) {
-        rt->drop_wakes--;
-        return;
-    }
-#endif
-    pthread_cond_signal(&orders->wake->parked_cond);
 }
 
 void
