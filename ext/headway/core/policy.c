@@ -106,9 +106,6 @@ fair_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder,
 {
     if (!holder->batch) {
         if (holder->set_class == HW_CLASS_INTERACTIVE) return HW_NEVER;
-        if (holder->fresh && rivals->proven_ready > 0) {
-            return later(holder->resumed_ns + rivals->granularity_ns, holder->protected_ns);
-        }
         return holder->resumed_ns + (policy->burst_ns > holder->burst_ns ? policy->burst_ns - holder->burst_ns : 0);
     }
 

@@ -26,7 +26,8 @@ struct hw_policy {
     enum hw_policy_kind kind;
     uint64_t quantum_ns;     /* batch against batch; Ruby's own is 100 ms */
     uint64_t burst_ns;       /* run time since the last voluntary block from which a thread is batch */
-    uint64_t fresh_ns;       /* run time a new thread gets before it is batch: it has proven nothing yet */
+    uint64_t fresh_ns;       /* run time a new thread gets before it is batch: it has proven nothing yet. Not less, though: others
+                                take a thread that gave way for one that sleeps, and wait for just that after starting one */
     uint64_t tier_ns[2];     /* attained service from which a batch thread is in the second and in the third tier */
     unsigned patience;       /* a tier that waits is passed over for so many turns (see hw_policy_patience_ns) at the most */
     uint64_t starvation_ns;  /* when no batch thread of its tier ran for so long the admitted one runs next, whatever waits */
@@ -52,8 +53,7 @@ extern const struct hw_policy hw_policy_default;
 /* Everything about the others that bears on the holder. */
 struct hw_rivals {
     unsigned ready;             /* threads that want the GVL, at the gate or not */
-    unsigned interactive_ready; /* of these: interactive, fresh or not */
-    unsigned proven_ready;      /* of these: interactive and not fresh */
+    unsigned interactive_ready; /* of these: interactive */
     uint8_t waiting_tier;       /* the lowest with batch threads that wait to be admitted; HW_TIERS: none */
     bool turn;                  /* the holder was admitted ahead of lower tiers: they wait till its quantum is over */
     bool other_admitted;        /* the admission is another thread's */

@@ -20,7 +20,6 @@ counts_as(const struct hw_thread *thread)
     if (ready) bits |= 1 << HW_IS_READY;
     if (!thread->batch) {
         if (ready) bits |= 1 << HW_IS_INTERACTIVE_READY;
-        if (ready && !thread->fresh) bits |= 1 << HW_IS_PROVEN_READY;
         if (ready || thread->state == HW_RUNNING) bits |= 1 << HW_IS_INTERACTIVE_ACTIVE;
     }
     return bits;
@@ -125,7 +124,6 @@ yield_at(const struct hw_scheduler *s, const struct hw_thread *holder, uint64_t 
     struct hw_rivals rivals = {
         .ready = s->counts[HW_IS_READY],
         .interactive_ready = s->counts[HW_IS_INTERACTIVE_READY],
-        .proven_ready = s->counts[HW_IS_PROVEN_READY],
         .waiting_tier = hw_gate_tier(&s->gate),
         .turn = s->turn,
         .other_admitted = s->admitted != NULL && s->admitted != holder,
@@ -216,7 +214,7 @@ hw_scheduler_add(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state
     s->living++;
 
     thread->state = state;
-    thread->since_ns = thread->resumed_ns = thread->added_ns = now;
+    thread->since_ns = thread->resumed_ns = now;
     if (thread->fresh) thread->burst_ns = fresh_burst_ns(s);
     thread->unborn = true;
     s->unborn++;
@@ -285,8 +283,6 @@ hw_scheduler_resumed(struct hw_scheduler *s, struct hw_thread *thread, uint64_t 
         uint64_t waited_ns = elapsed(thread->since_ns, now);
         hw_histogram_record(&thread->account.wait, waited_ns);
         hw_histogram_record(&s->account.wait, waited_ns);
-        bool kept_from_starting = thread->fresh && !thread->batch && elapsed(thread->added_ns, now) >= s->policy.protection_ns;
-        if (kept_from_starting) thread->protected_ns = now + s->policy.fresh_ns;
         if (now >= hw_scheduler_starves_at_ns(s, thread)) thread->protected_ns = now + s->policy.protection_ns;
     }
     enter(s, thread, HW_RUNNING, now);

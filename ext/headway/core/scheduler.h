@@ -15,7 +15,7 @@
 #include "policy.h"
 
 /* What threads are counted as; bits of hw_thread.counts_as. */
-enum hw_count { HW_IS_READY, HW_IS_INTERACTIVE_READY, HW_IS_PROVEN_READY, HW_IS_INTERACTIVE_ACTIVE, HW_COUNTS };
+enum hw_count { HW_IS_READY, HW_IS_INTERACTIVE_READY, HW_IS_INTERACTIVE_ACTIVE, HW_COUNTS };
 
 struct hw_scheduler {
     struct hw_policy policy;

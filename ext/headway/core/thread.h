@@ -53,7 +53,6 @@ struct hw_thread {
 
     enum hw_state state;
     uint64_t since_ns;       /* when it entered the state */
-    uint64_t added_ns;       /* when it was first heard of */
     uint64_t resumed_ns;     /* when it last got the GVL */
     uint64_t burst_ns;       /* run time since it last blocked, less what it slept; not counting the current hold */
     uint64_t protected_ns;   /* not preempted before this time: it starved */

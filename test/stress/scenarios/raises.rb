@@ -2,7 +2,7 @@
 
 module Stress
   module Scenarios
-    # Numbered exceptions raised in a thread, one at a time or in bursts: each must come out once, in order.
+    # Numbered exceptions raised in a thread, one at a time or all at once: each must come out once, in order.
     class Raises < Scenario
       class Numbered < StandardError
         attr_reader :number
@@ -17,14 +17,10 @@ module Stress
         count = rand(3..8)
         burst = rand(2).zero?
         arrived = Thread::Queue.new
-        target = start_thread_in(place(pick(burst ? PLAIN_PLACES : PLACES)), count, arrived)
+        go = Thread::Queue.new
+        target = start_thread_in(place(pick(burst ? PLAIN_PLACES : PLACES)), count, arrived, go)
         arrived.pop # it is there
-        count.times do |number|
-          target.raise(Numbered.new(number))
-          arrived.pop unless burst
-          beat
-          sleep 0.0005 if burst && rand(3).zero?
-        end
+        burst ? raise_all(target, count, go) : raise_each(target, count, arrived, go)
         got = target.value
         check_equal((0...count).to_a, got, "exceptions")
         account(:exceptions, count, got.uniq.size)
@@ -32,12 +28,30 @@ module Stress
 
       private
 
+      # One that comes while another is about to be raised replaces that one, by Ruby's own rules; so these all wait
+      # before the first can strike.
+      def raise_all(target, count, go)
+        count.times { |number| target.raise(Numbered.new(number)) }
+        go << true
+      end
+
+      def raise_each(target, count, arrived, go)
+        go << true
+        count.times do |number|
+          sleep rand(0.0..0.001) if rand(3).zero?
+          target.raise(Numbered.new(number))
+          arrived.pop
+          beat
+        end
+      end
+
       # Exceptions strike only where the thread is blocked or busy, never where it notes them.
-      def start_thread_in(blocked, count, arrived)
+      def start_thread_in(blocked, count, arrived, go)
         start_thread do
           got = []
           Thread.handle_interrupt(Numbered => :never) do
             arrived << :ready
+            go.pop
             while got.size < count
               begin
                 Thread.handle_interrupt(Numbered => :immediate) { blocked.call }

@@ -176,11 +176,9 @@ TEST(when_a_holder_gives_way_under_fair)
         { "interactive is batch already", HOLDER(.burst_ns = MS(7)), RIVALS(.ready = 1), 1000 },
         { "interactive by hand", HOLDER(.set_class = HW_CLASS_INTERACTIVE, .burst_ns = MS(70)), RIVALS(.ready = 9), NEVER_MS },
         { "fresh beside fresh", HOLDER(.fresh = true, .burst_ns = MS(4)), RIVALS(.ready = 1, .interactive_ready = 1), 1001 },
-        { "fresh beside proven", HOLDER(.fresh = true, .burst_ns = MS(4)),
-          RIVALS(.ready = 1, .interactive_ready = 1, .proven_ready = 1, .granularity_ns = MS(0.25)), 1000.25 },
         { "fresh, but interactive by hand", HOLDER(.fresh = true, .set_class = HW_CLASS_INTERACTIVE, .burst_ns = MS(4)),
-          RIVALS(.ready = 1, .interactive_ready = 1, .proven_ready = 1), NEVER_MS },
-        { "proven beside proven", HOLDER(.burst_ns = MS(4)), RIVALS(.ready = 1, .interactive_ready = 1, .proven_ready = 1), 1001 },
+          RIVALS(.ready = 1, .interactive_ready = 1), NEVER_MS },
+        { "interactive beside interactive", HOLDER(.burst_ns = MS(4)), RIVALS(.ready = 1, .interactive_ready = 1), 1001 },
     };
     check_yields(&fair, cases, sizeof(cases) / sizeof(*cases));
 }

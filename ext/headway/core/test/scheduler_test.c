@@ -148,19 +148,19 @@ TEST(alone_nothing_happens)
     world_end();
 }
 
-TEST(a_fresh_thread_gives_way_to_a_proven_one_but_not_to_another_fresh_one)
+TEST(a_fresh_thread_gives_way_to_nobody_until_it_is_batch)
 {
     world_start(HW_FAIR);
-    struct hw_thread *fresh = world_thread(HW_SUSPENDED, true), *other = world_thread(HW_SUSPENDED, true), *io = sleeper();
+    struct hw_thread *fresh = world_thread(HW_SUSPENDED, true), *io = sleeper();
     runs(fresh, US(10));
-    ready(other);
-    CHECK(world.orders.preempt == NULL);
-    CHECK_EQUAL(world.now - US(10) + hw_policy_default.fresh_ns, world.orders.tick_ns);
     ready(io);
     check_all();
-    CHECK(world.orders.preempt == fresh);
-    gives_way(fresh);
-    CHECK(fresh->fresh && !fresh->parked);
+    CHECK(world.orders.preempt == NULL);
+    CHECK_EQUAL(world.now - US(10) + hw_policy_default.fresh_ns, world.orders.tick_ns);
+    world.now = world.orders.tick_ns;
+    hw_scheduler_tick(s, world.now, &world.orders);
+    check_all();
+    CHECK(fresh->batch && world.orders.preempt == fresh);
     world_end();
 }
 
@@ -758,7 +758,7 @@ TEST(whatever_comes_the_invariants_hold)
 
 TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once }, { "retry", a_lost_preemption_is_asked_for_again },
       { "burst", an_interactive_holder_keeps_its_burst }, { "alone", alone_nothing_happens },
-      { "fresh", a_fresh_thread_gives_way_to_a_proven_one_but_not_to_another_fresh_one },
+      { "fresh", a_fresh_thread_gives_way_to_nobody_until_it_is_batch },
       { "proven", a_thread_is_fresh_until_it_blocks_and_then_has_the_whole_burst }, { "rotation", rotation_skips_nobody },
       { "owner_blocks", admission_is_passed_on_when_its_owner_blocks }, { "owner_ends", admission_is_passed_on_when_its_owner_ends },
       { "shut", the_gate_is_shut_while_interactive_threads_are_active },
