@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
+require "fileutils"
 require "rbconfig"
 require "shellwords"
-require "tempfile"
 
 module CRubySuite
   # One way to run the tests: stock, or with Headway in every Ruby they start.
   class Arm
     AUTOSTART = File.expand_path("../../lib/headway/autostart.rb", __dir__)
+    LOGS = File.expand_path("../../tmp/cruby_suite/logs", __dir__)
     LIMIT = 1_500 # seconds
     ENDED = /^\[ *\d+\/\d+\] (\S+#\S+) = [\d.]+ s/
     FAILED = /^ +\d+\) (?:Failure|Error):\n(\S+#[^\s:]+)/
@@ -19,6 +20,7 @@ module CRubySuite
       @name = name
       @environment = environment
       @directory = directory
+      @runs = 0
     end
 
     # @return [Hash] test name => whether it passed (or was skipped); one that never ended is not in it
@@ -31,8 +33,11 @@ module CRubySuite
 
     private
 
+    # What the tests said stays below tmp/, for whoever looks into a failure.
     def capture(arguments)
-      Tempfile.create("cruby_suite") do |log|
+      FileUtils.mkdir_p(LOGS)
+      path = File.join(LOGS, "#{RUBY_VERSION}-#{name}-#{@runs += 1}.log")
+      File.open(path, "w+") do |log|
         pid = Process.spawn(environment, RbConfig.ruby, *arguments, chdir: @directory, in: File::NULL, out: log, err: %i[child out], pgroup: true)
         end_after_limit(pid)
         log.rewind

@@ -163,7 +163,7 @@ class PostponedJobsTest < Harness::IsolatedTest
   end
 
   def test_a_thread_blocked_in_a_job_looks_asleep_and_is_itself_again_after
-    thread = thread_blocked_in_job(0.05)
+    thread = thread_blocked_in_job(0.5)
     assert_equal "sleep", thread.status
     await("end of the job") { !VMFixture.blocked_in_job? }
     await("run") { thread.status == "run" }
@@ -186,7 +186,7 @@ class PostponedJobsTest < Harness::IsolatedTest
 
   # What became of a thread that was interrupted while its job blocked.
   def interrupted_in_job
-    thread = thread_blocked_in_job(0.02)
+    thread = thread_blocked_in_job(0.5)
     yield thread
     assert thread.join(5), "the interrupt was lost"
     :ended

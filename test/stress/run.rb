@@ -37,7 +37,7 @@ module Stress
       start_headway unless plan.late_start
       @scenarios = plan.scenarios.map { |name| Scenario.load(name).new(name, self) }
       Watchdog.new(self).start
-      drivers = @scenarios.map { |scenario| Thread.new { scenario.play }.tap { |thread| thread.name = scenario.name } }
+      drivers = @scenarios.map { |scenario| Thread.new { scenario.play } }
       start_headway if plan.late_start
       drivers.each(&:join)
       settle

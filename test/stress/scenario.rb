@@ -35,6 +35,7 @@ module Stress
     end
 
     def play
+      Thread.current.name = name
       until @run.over?
         round
         @rounds += 1
@@ -58,12 +59,14 @@ module Stress
 
     # A thread whose exception comes out of its join, in the scenario's own thread.
     def start_thread(&block)
+      title = "#{name}-#{@rounds}"
       Thread.new do
         Thread.current.report_on_exception = false
+        Thread.current.name = title # from outside, Ruby may touch the native thread of one that has ended
         block.call
       ensure
         beat
-      end.tap { |thread| thread.name = "#{name}-#{@rounds}" }
+      end
     end
 
     def values_of(threads) = threads.map(&:value)
@@ -81,6 +84,11 @@ module Stress
     # The watchdog sees to it that this doesn't last for ever.
     def wait_until
       sleep 0.001 until yield
+    end
+
+    # Past Ruby's buffer: a child forked in between would write what is in it once more when it exits.
+    def write_file(path, text)
+      File.open(path, "w") { |file| file.syswrite(text) }
     end
 
     # CPU work whose result is known.

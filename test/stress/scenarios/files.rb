@@ -17,7 +17,7 @@ module Stress
 
       def round_trip(number)
         text = "line #{number}\n" * (1000 * (number + 1))
-        File.write(path(number), text)
+        write_file(path(number), text)
         IO.copy_stream(path(number), path("copy-#{number}"))
         File.rename(path("copy-#{number}"), path("renamed-#{number}"))
         listed = Dir.glob(path("renamed-#{number}")).size == 1
@@ -28,7 +28,7 @@ module Stress
 
       def count_under_lock(threads, times)
         counter = path("counter")
-        File.write(counter, "0")
+        write_file(counter, "0")
         values_of(Array.new(threads) { start_thread { times.times { increment(counter) } } })
         check_equal((threads * times).to_s, File.read(counter), "counter under flock")
         File.delete(counter)
@@ -37,9 +37,9 @@ module Stress
       def increment(counter)
         File.open(counter, "r+") do |file|
           file.flock(File::LOCK_EX)
-          count = Integer(file.read)
-          file.rewind
-          file.write(count + 1)
+          count = Integer(file.sysread(20))
+          file.sysseek(0)
+          file.syswrite(count + 1)
         end
       end
     end

@@ -28,7 +28,7 @@ module Stress
       end
 
       def compact
-        GC.respond_to?(:compact) ? GC.compact : GC.start
+        @run.plan.compacts && GC.respond_to?(:compact) ? GC.compact : GC.start
       end
 
       def collect

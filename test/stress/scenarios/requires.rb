@@ -26,7 +26,7 @@ module Stress
       # Each one requires the one before.
       def write(number)
         path = path(number)
-        File.write(path, <<~RUBY)
+        write_file(path, <<~RUBY)
           #{"require #{path(number - 1).inspect}" if number.positive?}
           500.times { |count| count + 1 }
           sleep 0.0005
@@ -38,7 +38,7 @@ module Stress
       def autoload_constant(threads)
         constant = :"Loaded#{@rounds}"
         path = path(:auto)
-        File.write(path, "class Stress::Scenarios::Requires\n  sleep 0.0005\n  #{constant} = Stress::LOADS[#{path.inspect}] += 1\nend\n")
+        write_file(path, "class Stress::Scenarios::Requires\n  sleep 0.0005\n  #{constant} = Stress::LOADS[#{path.inspect}] += 1\nend\n")
         self.class.autoload(constant, path)
         values = values_of(Array.new(threads) { start_thread { self.class.const_get(constant) } })
         check_equal([1] * threads, values, "values of an autoloaded constant")
