@@ -42,15 +42,15 @@ module CRubySuite
 
     def to_s
       rows = @results.map { |arm, results| row(arm.name, results) }
-      header = format("%-16s %7s %7s %7s", "", "passed", "failed", "no end")
+      header = format("%-16s %7s %7s %7s", "", "passed", "failed", "not run")
       ["CRuby's tests, Ruby #{RUBY_VERSION}:", header, *rows, *@differences.map(&:to_s), verdict].join("\n")
     end
 
     private
 
     def attempt(arm, only: nil)
-      warn "cruby_suite: #{arm.name}#{", #{only.size} tests again" if only}"
-      arm.run(@files, only: only)
+      warn "cruby_suite: #{arm.name}#{", again: #{only.join(" ")}" if only}"
+      arm.run(@files, only: only, expected: only || @results.fetch(@stock, {}).keys)
     end
 
     def passing = @results[@stock].select { |_, passed| passed }.keys

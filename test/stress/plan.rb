@@ -44,8 +44,11 @@ module Stress
       names
     end
 
+    # The plan decides, not the environment bin/stress runs in.
+    SETTINGS = %w[HEADWAY HEADWAY_POLICY HEADWAY_PREEMPT RUBY_THREAD_DEFAULT_QUANTUM_MS RUBYOPT].freeze
+
     def environment
-      { "RUBY_THREAD_TIMESLICE" => timeslice_ms&.to_s }
+      { **SETTINGS.to_h { |name| [name, nil] }, "RUBY_THREAD_TIMESLICE" => timeslice_ms&.to_s }
     end
 
     def to_s

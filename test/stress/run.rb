@@ -46,7 +46,7 @@ module Stress
 
     # Before Headway is stopped, its counters are gone after that.
     def note_park_timeouts
-      @park_timeouts += Headway.stats[:process][:park_timeouts] if defined?(Headway) && Headway.started?
+      @park_timeouts += Headway.stats[:process][:park_timeouts] if plan.settings && Headway.started?
     end
 
     private

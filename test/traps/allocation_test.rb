@@ -6,8 +6,8 @@ require "harness/trap_test"
 class AllocationTest < Harness::TrapTest
   test_under Harness::Modes::ALL.keys, "threads come and go under GC stress" do
     GC.stress = true
-    10.times do
-      Array.new(8) { |index| Thread.new { index.zero? ? sleep(0.0005) : Array.new(20) { Object.new }.size } }.each(&:join)
+    3.times do
+      Array.new(8) { |index| Thread.new { index.zero? ? sleep(0.0005) : Array.new(5) { Object.new }.size } }.each(&:join)
     end
   ensure
     GC.stress = false
