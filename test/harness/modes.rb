@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
 module Harness
-  # Headway's policies and preemptions, and tests that run once under each.
+  # Headway's policies and preemptions, and tests that run once under each. A
+  # short quantum makes the second policy preempt often, and the tests short.
   module Modes
     ALL = {
       fair_signal: { policy: :fair, preempt: :signal },
       fair_poll: { policy: :fair, preempt: :poll },
-      quantum_signal: { policy: :quantum, preempt: :signal },
-      quantum_poll: { policy: :quantum, preempt: :poll },
+      quantum_signal: { policy: :quantum, preempt: :signal, quantum_ms: 2 },
+      quantum_poll: { policy: :quantum, preempt: :poll, quantum_ms: 2 },
       observe: { policy: :observe }
     }.freeze
 

@@ -19,7 +19,7 @@ module Harness
 
     # Runs the block with Headway on.
     def with_headway(mode = :fair_signal, **options)
-      assert Headway.start(**Modes::ALL.fetch(mode), **options), "Headway did not start: #{Headway.notices.join("; ")}"
+      assert Headway.start(**Modes::ALL.fetch(mode).merge(options)), "Headway did not start: #{Headway.notices.join("; ")}"
       yield
     ensure
       Headway.stop

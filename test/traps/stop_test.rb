@@ -22,9 +22,9 @@ class StopTest < Harness::TrapTest
     end
 
     define_method("test_a_stop_while_threads_are_parked_under_#{mode}") do
-      10.times do
+      4.times do
         beside_cpu_threads(4) do |counters|
-          assert Headway.start(**settings, quantum_ms: 5_000)
+          assert Headway.start(**settings.merge(quantum_ms: 5_000))
           sleep 0.06
           Headway.stop
           before = counters.dup
@@ -63,10 +63,10 @@ class StopTest < Harness::TrapTest
       beside_io_threads(3, pause: 0.001) do
         Headway.start
         random = Random.new(1)
-        300.times do
+        150.times do
           case random.rand(4)
           when 0 then Headway.policy = %i[fair quantum observe].sample(random: random)
-          when 1 then Headway.quantum_ms = random.rand(1..200)
+          when 1 then Headway.quantum_ms = random.rand(1..20)
           when 2 then Headway.start(preempt: %i[signal poll].sample(random: random))
           when 3 then Headway.thread(Thread.list.sample(random: random)).quantum_ms = [nil, 1, 50].sample(random: random)
           end
@@ -95,7 +95,7 @@ class StopTest < Harness::TrapTest
   def start_and_stop_until(deadline, random)
     rounds = 0
     while now < deadline
-      Headway.start(**Harness::Modes::ALL.values.sample(random: random), quantum_ms: [1, 10, 100].sample(random: random))
+      Headway.start(**Harness::Modes::ALL.values.sample(random: random).merge(quantum_ms: [1, 10, 100].sample(random: random)))
       sleep random.rand * 0.01
       Headway.stop if random.rand(2).zero?
       rounds += 1
