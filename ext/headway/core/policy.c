@@ -5,6 +5,7 @@ const struct hw_policy hw_policy_default = {
     .quantum_ns = 100 * HW_NS_PER_MS,
     .burst_ns = 5 * HW_NS_PER_MS,
     .fresh_ns = 1 * HW_NS_PER_MS,
+    .newborn_ns = 250 * HW_NS_PER_US,
     .tier_ns = { 20 * HW_NS_PER_MS, 200 * HW_NS_PER_MS },
     .patience = 4,
     .starvation_ns = 100 * HW_NS_PER_MS,
@@ -111,6 +112,7 @@ fair_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder,
 
     uint64_t at_ns = HW_NEVER;
     if (rivals->interactive_ready > 0) at_ns = holder->resumed_ns + rivals->granularity_ns;
+    if (rivals->newborn_ns != HW_NEVER) at_ns = earlier(at_ns, rivals->newborn_ns + policy->newborn_ns);
     if (rivals->other_admitted) {
         at_ns = earlier(at_ns, holder->resumed_ns);
     }

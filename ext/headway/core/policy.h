@@ -28,6 +28,8 @@ struct hw_policy {
     uint64_t burst_ns;       /* run time since the last voluntary block from which a thread is batch */
     uint64_t fresh_ns;       /* run time a new thread gets before it is batch: it has proven nothing yet. Not less, though: others
                                 take a thread that gave way for one that sleeps, and wait for just that after starting one */
+    uint64_t newborn_ns;     /* a thread that has never run waits so long before a batch thread gives way to it: the creator may go on
+                                to where its child expects it, asleep as a rule, before the child looks */
     uint64_t tier_ns[2];     /* attained service from which a batch thread is in the second and in the third tier */
     unsigned patience;       /* a tier that waits is passed over for so many turns (see hw_policy_patience_ns) at the most */
     uint64_t starvation_ns;  /* when no batch thread of its tier ran for so long the admitted one runs next, whatever waits */
@@ -53,7 +55,8 @@ extern const struct hw_policy hw_policy_default;
 /* Everything about the others that bears on the holder. */
 struct hw_rivals {
     unsigned ready;             /* threads that want the GVL, at the gate or not */
-    unsigned interactive_ready; /* of these: interactive */
+    unsigned interactive_ready; /* of these: interactive, and not for the first time */
+    uint64_t newborn_ns;        /* since when some have waited to run for the first time; HW_NEVER: there are none */
     uint8_t waiting_tier;       /* the lowest with batch threads that wait to be admitted; HW_TIERS: none */
     bool turn;                  /* the holder was admitted ahead of lower tiers: they wait till its quantum is over */
     bool other_admitted;        /* the admission is another thread's */

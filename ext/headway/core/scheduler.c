@@ -19,7 +19,7 @@ counts_as(const struct hw_thread *thread)
     bool ready = thread->state == HW_READY;
     if (ready) bits |= 1 << HW_IS_READY;
     if (!thread->batch) {
-        if (ready) bits |= 1 << HW_IS_INTERACTIVE_READY;
+        if (ready) bits |= 1 << (thread->unborn ? HW_IS_NEWBORN_READY : HW_IS_INTERACTIVE_READY);
         if (ready || thread->state == HW_RUNNING) bits |= 1 << HW_IS_INTERACTIVE_ACTIVE;
     }
     return bits;
@@ -31,6 +31,7 @@ recount(struct hw_scheduler *s, struct hw_thread *thread, uint8_t bits, uint64_t
     uint8_t changed = bits ^ thread->counts_as;
     if (changed == 0) return;
     if ((changed & bits & (1 << HW_IS_READY)) && s->counts[HW_IS_READY] == 0) s->contended_ns = now;
+    if ((changed & bits & (1 << HW_IS_NEWBORN_READY)) && s->counts[HW_IS_NEWBORN_READY] == 0) s->newborn_ns = now;
     for (int count = 0; count < HW_COUNTS; count++) {
         if (changed & (1 << count)) s->counts[count] += (bits & (1 << count)) ? 1u : -1u;
     }
@@ -124,6 +125,7 @@ yield_at(const struct hw_scheduler *s, const struct hw_thread *holder, uint64_t 
     struct hw_rivals rivals = {
         .ready = s->counts[HW_IS_READY],
         .interactive_ready = s->counts[HW_IS_INTERACTIVE_READY],
+        .newborn_ns = s->counts[HW_IS_NEWBORN_READY] > 0 ? s->newborn_ns : HW_NEVER,
         .waiting_tier = hw_gate_tier(&s->gate),
         .turn = s->turn,
         .other_admitted = s->admitted != NULL && s->admitted != holder,
@@ -215,9 +217,11 @@ hw_scheduler_add(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state
 
     thread->state = state;
     thread->since_ns = thread->resumed_ns = now;
-    if (thread->fresh) thread->burst_ns = fresh_burst_ns(s);
-    thread->unborn = true;
-    s->unborn++;
+    if (thread->fresh) {
+        thread->burst_ns = fresh_burst_ns(s);
+        thread->unborn = true;
+        s->unborn++;
+    }
     if (state == HW_RUNNING) take_hold(s, thread, now);
     settle(s, thread, now);
 }

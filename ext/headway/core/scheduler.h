@@ -15,7 +15,7 @@
 #include "policy.h"
 
 /* What threads are counted as; bits of hw_thread.counts_as. */
-enum hw_count { HW_IS_READY, HW_IS_INTERACTIVE_READY, HW_IS_INTERACTIVE_ACTIVE, HW_COUNTS };
+enum hw_count { HW_IS_READY, HW_IS_INTERACTIVE_READY, HW_IS_NEWBORN_READY, HW_IS_INTERACTIVE_ACTIVE, HW_COUNTS };
 
 struct hw_scheduler {
     struct hw_policy policy;
@@ -31,6 +31,7 @@ struct hw_scheduler {
     uint64_t linger_ns;         /* until then the gate stays shut for an interactive thread that is expected right back */
     unsigned counts[HW_COUNTS];
     uint64_t contended_ns;
+    uint64_t newborn_ns;        /* since when newborn threads have been ready */
     uint64_t resumes;           /* numbers each hold */
     struct hw_thread *just_suspended; /* by the event before this one, while others were ready */
     uint64_t switch_level, switch_drained_ns; /* leaky bucket of forced switches, in thousandths */

@@ -9,6 +9,7 @@ static const struct hw_policy fair = {
     .quantum_ns = MS(100),
     .burst_ns = MS(5),
     .fresh_ns = MS(1),
+    .newborn_ns = MS(0.25),
     .tier_ns = { MS(20), MS(200) },
     .patience = 4,
     .starvation_ns = MS(100),
@@ -139,8 +140,9 @@ check_yields(const struct hw_policy *policy, const struct yield_case *cases, siz
 }
 
 /* Every holder below was resumed at 1000 ms. */
-#define RIVALS(...) { .waiting_tier = HW_TIERS, __VA_ARGS__ }
-#define AT_GATE(tier, ...) { .waiting_tier = tier, __VA_ARGS__ }
+#define AT_GATE(tier, ...) { .waiting_tier = tier, .newborn_ns = HW_NEVER, __VA_ARGS__ }
+#define RIVALS(...) AT_GATE(HW_TIERS, __VA_ARGS__)
+#define NEWBORN(since_ns) { .waiting_tier = HW_TIERS, .ready = 1, .newborn_ns = since_ns }
 #define HOLDER(...) { .state = HW_RUNNING, .resumed_ns = MS(1000), __VA_ARGS__ }
 
 TEST(when_a_holder_gives_way_under_fair)
@@ -153,6 +155,9 @@ TEST(when_a_holder_gives_way_under_fair)
           RIVALS(.ready = 1, .interactive_ready = 1, .granularity_ns = MS(0.5)), 1000.5 },
         { "protected", HOLDER(.batch = true, .protected_ns = MS(1005)), RIVALS(.ready = 1, .interactive_ready = 1), 1005 },
         { "protected once", HOLDER(.batch = true, .protected_ns = MS(900)), RIVALS(.ready = 1, .interactive_ready = 1), 1000 },
+        { "batch beside one it has created just now", HOLDER(.batch = true), NEWBORN(MS(1003)), 1003.25 },
+        { "batch beside one created before it ran", HOLDER(.batch = true), NEWBORN(MS(999)), 999.25 },
+        { "interactive beside a newborn", HOLDER(.burst_ns = MS(4)), NEWBORN(MS(1000)), 1001 },
         { "admitted, nobody at the gate", HOLDER(.batch = true), RIVALS(.ready = 1, .admitted_ns = MS(950)), NEVER_MS },
         { "admitted, one at the gate", HOLDER(.batch = true), AT_GATE(2, .ready = 1, .admitted_ns = MS(950)), 1050 },
         { "admitted, its own quantum", HOLDER(.batch = true, .quantum_ns = MS(10)),

@@ -103,6 +103,27 @@ TEST(a_waking_interactive_thread_preempts_a_batch_holder_at_once)
     world_end();
 }
 
+TEST(a_creator_goes_on_for_a_moment_before_it_gives_way_to_a_newborn)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *hog = running_hog(), *newborn = world_thread(HW_SUSPENDED, true);
+    ready(newborn);
+    check_all();
+    CHECK(world.orders.preempt == NULL);
+    CHECK_EQUAL(world.now + hw_policy_default.newborn_ns, world.orders.tick_ns);
+    CHECK(!must_yield(hog));
+    advance(hw_policy_default.newborn_ns);
+    tick();
+    CHECK(world.orders.preempt == hog);
+    gives_way(hog);
+    resumed(newborn);
+    blocks(newborn);
+    ready(newborn);
+    check_all();
+    CHECK(world.orders.preempt == hog || s->holder != hog, "it is no newborn any more");
+    world_end();
+}
+
 TEST(a_lost_preemption_is_asked_for_again)
 {
     world_start(HW_FAIR);
@@ -756,7 +777,9 @@ TEST(whatever_comes_the_invariants_hold)
     }
 }
 
-TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once }, { "retry", a_lost_preemption_is_asked_for_again },
+TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once },
+      { "newborn", a_creator_goes_on_for_a_moment_before_it_gives_way_to_a_newborn },
+      { "retry", a_lost_preemption_is_asked_for_again },
       { "burst", an_interactive_holder_keeps_its_burst }, { "alone", alone_nothing_happens },
       { "fresh", a_fresh_thread_gives_way_to_nobody_until_it_is_batch },
       { "proven", a_thread_is_fresh_until_it_blocks_and_then_has_the_whole_burst }, { "rotation", rotation_skips_nobody },

@@ -65,7 +65,8 @@ world_check_thread(const struct hw_thread *thread, unsigned counts[HW_COUNTS], u
     const struct hw_scheduler *s = &world.scheduler;
     bool ready = thread->state == HW_READY, running = thread->state == HW_RUNNING;
     counts[HW_IS_READY] += ready;
-    counts[HW_IS_INTERACTIVE_READY] += ready && !thread->batch;
+    counts[HW_IS_INTERACTIVE_READY] += ready && !thread->batch && !thread->unborn;
+    counts[HW_IS_NEWBORN_READY] += ready && !thread->batch && thread->unborn;
     counts[HW_IS_INTERACTIVE_ACTIVE] += (ready || running) && !thread->batch;
 
     bool belongs_at_gate = s->policy.kind == HW_FAIR && thread->batch && ready && s->admitted != thread;
