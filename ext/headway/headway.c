@@ -7,8 +7,27 @@
 #include "binding.h"
 
 #include <pthread.h>
+#include <ruby/version.h>
+#include <stdlib.h>
 
 struct hw_runtime hw_runtime;
+
+static uint64_t vm_slice_ns;
+
+/* What the VM made of RUBY_THREAD_TIMESLICE when it started. */
+static uint64_t
+find_vm_slice_ns(void)
+{
+    uint64_t slice_ms = 100;
+#if RUBY_API_VERSION_CODE >= 30400
+    const char *text = getenv("RUBY_THREAD_TIMESLICE");
+    if (text) {
+        long given_ms = strtol(text, NULL, 0);
+        if (given_ms > 0 && given_ms <= UINT32_MAX) slice_ms = (uint64_t)given_ms;
+    }
+#endif
+    return slice_ms * HW_NS_PER_MS;
+}
 
 static struct hw_policy
 policy_of(VALUE kind, VALUE quantum_ns)
@@ -16,6 +35,7 @@ policy_of(VALUE kind, VALUE quantum_ns)
     struct hw_policy policy = hw_policy_default;
     policy.kind = (enum hw_policy_kind)NUM2INT(kind);
     policy.quantum_ns = NUM2ULL(quantum_ns);
+    policy.vm_slice_ns = vm_slice_ns;
     return policy;
 }
 
@@ -131,6 +151,7 @@ Init_headway(void)
     VALUE headway = rb_define_module("Headway");
     VALUE native = rb_define_module_under(headway, "Native");
 
+    vm_slice_ns = find_vm_slice_ns();
     hw_yield_init();
     if (!hw_runtime_init(&hw_runtime, hw_trigger)) rb_memerror();
     hw_hooks_init();

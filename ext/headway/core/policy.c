@@ -123,6 +123,14 @@ fair_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder,
     return at_ns == HW_NEVER ? HW_NEVER : later(at_ns, holder->protected_ns);
 }
 
+static uint64_t
+quantum_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder, const struct hw_rivals *rivals)
+{
+    uint64_t quantum_ns = hw_policy_quantum_ns(policy, holder);
+    if (policy->vm_slice_ns && quantum_ns >= policy->vm_slice_ns) return HW_NEVER;
+    return later(holder->resumed_ns, rivals->contended_ns) + quantum_ns;
+}
+
 uint64_t
 hw_policy_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder, const struct hw_rivals *rivals)
 {
@@ -131,7 +139,7 @@ hw_policy_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *ho
       case HW_FAIR:
         return fair_yield_at_ns(policy, holder, rivals);
       case HW_QUANTUM:
-        return later(holder->resumed_ns, rivals->contended_ns) + hw_policy_quantum_ns(policy, holder);
+        return quantum_yield_at_ns(policy, holder, rivals);
       default:
         return HW_NEVER;
     }

@@ -25,6 +25,8 @@ enum hw_policy_kind {
 struct hw_policy {
     enum hw_policy_kind kind;
     uint64_t quantum_ns;     /* batch against batch; Ruby's own is 100 ms */
+    uint64_t vm_slice_ns;    /* the VM's own time slice, from which on `quantum` leaves it to the VM: that one heeds Thread#priority,
+                                which nobody else can read while threads run; 0: unknown */
     uint64_t burst_ns;       /* run time since the last voluntary block from which a thread is batch */
     uint64_t fresh_ns;       /* run time a new thread gets before it is batch: it has proven nothing yet. Not less, though: others
                                 take a thread that gave way for one that sleeps, and wait for just that after starting one */

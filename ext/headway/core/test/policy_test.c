@@ -190,7 +190,8 @@ TEST(when_a_holder_gives_way_under_fair)
 
 TEST(when_a_holder_gives_way_under_quantum)
 {
-    struct hw_policy policy = of_kind(HW_QUANTUM);
+    struct hw_policy policy = of_kind(HW_QUANTUM), beside_vm_slices = policy;
+    beside_vm_slices.vm_slice_ns = MS(120);
     const struct yield_case cases[] = {
         { "alone", HOLDER(.batch = true), RIVALS(.ready = 0), NEVER_MS },
         { "contended before it ran", HOLDER(.batch = false), RIVALS(.ready = 1, .interactive_ready = 1, .contended_ns = MS(900)), 1100 },
@@ -198,7 +199,12 @@ TEST(when_a_holder_gives_way_under_quantum)
         { "its own quantum", HOLDER(.quantum_ns = MS(1)), RIVALS(.ready = 1, .contended_ns = MS(900)), 1001 },
         { "the longest", HOLDER(.quantum_ns = MS(4294967)), RIVALS(.ready = 1), 4295967 },
     };
+    const struct yield_case vm_cases[] = {
+        { "as long as the VM's own", HOLDER(.quantum_ns = MS(120)), RIVALS(.ready = 1), NEVER_MS },
+        { "just shorter", HOLDER(.quantum_ns = MS(119)), RIVALS(.ready = 1), 1119 },
+    };
     check_yields(&policy, cases, sizeof(cases) / sizeof(*cases));
+    check_yields(&beside_vm_slices, vm_cases, sizeof(vm_cases) / sizeof(*vm_cases));
 }
 
 TEST(nobody_gives_way_under_observe)
