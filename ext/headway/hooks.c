@@ -117,8 +117,8 @@ on_thread_end(rb_event_flag_t event, VALUE unused_data, VALUE unused_self, ID un
     VALUE thread = rb_thread_current();
     struct hw_thread *record = hw_record_of(thread);
     if (record == NULL || !in_main_ractor()) return;
+    hw_runtime_set_ending(&hw_runtime, record); /* first: what follows checks interrupts */
     VALUE name = name_of(thread);
-    hw_runtime_set_ending(&hw_runtime, record);
     record->ended = hw_runtime_ended(&hw_runtime, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
     RB_GC_GUARD(name);
 }
