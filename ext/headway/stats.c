@@ -1,5 +1,6 @@
 /* Headway::Native.snapshot: the accounts as Ruby hashes. Numbers are copied out under the runtime's lock, objects made after. */
 #include "binding.h"
+#include "machine.h"
 
 struct durations {
     uint64_t count, p50_ns, p99_ns, max_ns;
@@ -149,8 +150,24 @@ snapshot(VALUE self, VALUE threads)
     return hash;
 }
 
+static void *
+measure_floor(void *floor)
+{
+    return hw_machine_measure(150, floor) ? floor : NULL;
+}
+
+/* Native.floor -> [signal_s, wake_s], or nil when it can't be measured: while preemption by signal is on, for one */
+static VALUE
+machine_floor(VALUE self)
+{
+    struct hw_machine_floor floor;
+    if (hw_signal_installed() || rb_nogvl(measure_floor, &floor, NULL, NULL, 0) == NULL) return Qnil;
+    return rb_assoc_new(seconds(floor.signal_ns), seconds(floor.wake_ns));
+}
+
 void
 hw_stats_init(VALUE native)
 {
+    rb_define_singleton_method(native, "floor", machine_floor, 0);
     rb_define_singleton_method(native, "snapshot", snapshot, 1);
 }

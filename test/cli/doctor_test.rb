@@ -25,6 +25,7 @@ class DoctorTest < Minitest::Test
     checks = report["doctor"].to_h { |check| [check["name"], check] }
     assert_equal "ok", checks["hooks"]["status"]
     assert_operator checks["preempt signal"]["late_ms"]["median"], :<, checks["stock Ruby"]["late_ms"]["median"]
+    assert_operator checks["machine"].values_at("signal_us", "wake_us").min, :>, 0
     assert_equal %w[max median min n], checks["cost"]["event_ns"].keys.sort
   end
 

@@ -21,7 +21,7 @@ module Headway
             without_environment do
               Headway.stop
               stock = Probe.lateness(STOCK_NAPS)
-              [hooks, baseline(stock), preemption(:signal, stock), preemption(:poll, stock), cost]
+              [hooks, baseline(stock), floor, preemption(:signal, stock), preemption(:poll, stock), cost]
             end
           end
 
@@ -59,6 +59,15 @@ module Headway
           def baseline(stock)
             Check.new("stock Ruby", :note, "a thread that wakes beside a computing one is late by #{text(stock)}",
                       { "late_ms" => figure_ms(stock) })
+          end
+
+          def floor
+            signal, wake = Native.floor
+            return Check.new("machine", :note, "what a forced switch costs at the least could not be measured") unless wake
+
+            text = format("a signal to another core takes %.3f ms and waking a thread %.3f ms: no forced switch is sooner",
+                          signal * 1e3, wake * 1e3)
+            Check.new("machine", :note, text, { "signal_us" => (signal * 1e6).round(1), "wake_us" => (wake * 1e6).round(1) })
           end
 
           def preemption(how, stock)
