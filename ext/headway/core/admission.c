@@ -111,14 +111,14 @@ hw_scheduler_starves_at_ns(const struct hw_scheduler *s, const struct hw_thread 
     return from_ns + s->policy.starvation_ns;
 }
 
-/* No admission lasts longer than this while others wait, unless its owner keeps the GVL in native code. */
+/* No admission lasts longer than this while others wait, unless somebody keeps the GVL: in native code, or collecting garbage. */
 #define OVERDUE_NS HW_NS_PER_S
 
 bool
 hw_scheduler_repair(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
 {
     struct hw_thread *admitted = s->admitted;
-    bool overdue = admitted && admitted != thread && now > s->admitted_ns + hw_policy_quantum_ns(&s->policy, admitted) +
+    bool overdue = admitted && admitted != thread && s->holder == NULL && now > s->admitted_ns + hw_policy_quantum_ns(&s->policy, admitted) +
         s->policy.starvation_ns + s->policy.protection_ns + OVERDUE_NS;
     if (!thread->at_gate || (admitted && admitted->state != HW_SUSPENDED && !overdue)) return false;
     admit_next(s, now);
