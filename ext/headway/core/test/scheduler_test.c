@@ -204,6 +204,27 @@ TEST(a_thread_is_fresh_until_it_blocks_and_then_has_the_whole_burst)
 
 /* -- the gate ----------------------------------------------------------------------------------------------------------- */
 
+/* `first` is admitted and waits while an interactive thread keeps the GVL; `second` is parked behind it. */
+TEST(only_an_admission_that_nobody_holds_up_is_repaired)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *io = sleeper(), *first = running_hog();
+    gives_way(first);
+    struct hw_thread *second = parked_hog();
+    ready(io);
+    resumed(io);
+    advance(MS(100) + HW_NS_PER_S * 5);
+    CHECK(!hw_scheduler_repair(s, second, world.now), "somebody keeps the GVL");
+    CHECK(s->admitted == first);
+    blocks(io);
+    CHECK(s->holder == NULL);
+    CHECK(hw_scheduler_repair(s, second, world.now), "and now nobody does");
+    CHECK(s->admitted == second && first->at_gate);
+    second->parked = false; /* it goes */
+    check_all();
+    world_end();
+}
+
 TEST(rotation_skips_nobody)
 {
     enum { HOGS = 5, ROUNDS = 4 };
@@ -779,6 +800,7 @@ TEST(whatever_comes_the_invariants_hold)
 
 TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once },
       { "newborn", a_creator_goes_on_for_a_moment_before_it_gives_way_to_a_newborn },
+      { "repair", only_an_admission_that_nobody_holds_up_is_repaired },
       { "retry", a_lost_preemption_is_asked_for_again },
       { "burst", an_interactive_holder_keeps_its_burst }, { "alone", alone_nothing_happens },
       { "fresh", a_fresh_thread_gives_way_to_nobody_until_it_is_batch },
