@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* A byte no text starts with, line ends that a transfer as text would change, and the character that ends text files. */
-#define HW_TRACE_MAGIC "\x89HWT\r\n\x1a\n"
+/* "\x89HWT\r\n\x1a\n": a byte no text starts with, line ends that a transfer as text would change, the end of a text file. */
+#define HW_TRACE_MAGIC UINT64_C(0x0a1a0a0d54574889)
 #define HW_TRACE_MAGIC_LENGTH 8
 #define HW_TRACE_VERSION 1
 #define HW_TRACE_PREAMBLE_LENGTH (HW_TRACE_MAGIC_LENGTH + 4)

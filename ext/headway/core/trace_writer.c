@@ -101,8 +101,10 @@ hw_write_header(struct hw_buffer *buffer, const struct hw_trace_header *header)
     if (!reserve(buffer, HW_TRACE_PREAMBLE_LENGTH + HW_TRACE_BLOCK_HEAD_LENGTH + sizeof(*header) + 16 * VARINT_LONGEST)) {
         return false;
     }
-    memcpy(buffer->bytes + buffer->length, HW_TRACE_MAGIC, HW_TRACE_MAGIC_LENGTH);
-    put_u32(buffer->bytes + buffer->length + HW_TRACE_MAGIC_LENGTH, HW_TRACE_VERSION);
+    uint8_t *preamble = buffer->bytes + buffer->length;
+    preamble = put_u32(preamble, (uint32_t)HW_TRACE_MAGIC);
+    preamble = put_u32(preamble, (uint32_t)(HW_TRACE_MAGIC >> 32));
+    put_u32(preamble, HW_TRACE_VERSION);
     buffer->length += HW_TRACE_PREAMBLE_LENGTH;
 
     uint8_t *at = open_block(buffer, 0);
