@@ -150,6 +150,7 @@ hw_runtime_reset_locked(struct hw_runtime *rt, uint64_t now)
         ended->threads = 0;
     }
     hw_account_reset(&scheduler->account);
+    hw_attribution_reset(&scheduler->attribution, scheduler->threads, now);
     scheduler->preemptions = scheduler->retries = 0;
     scheduler->just_suspended = NULL;
     rt->parks = rt->park_timeouts = 0;

@@ -21,6 +21,7 @@ struct hw_scheduler {
     struct hw_policy policy;
     struct hw_thread *threads;  /* all living ones */
     unsigned living;
+    uint32_t numbers;           /* given to threads so far */
     struct hw_thread *holder;   /* NULL: nobody, or unknown after a missed event */
     struct hw_thread *admitted;
     uint64_t admitted_ns;
@@ -37,6 +38,7 @@ struct hw_scheduler {
     uint64_t switch_level, switch_drained_ns; /* leaky bucket of forced switches, in thousandths */
 
     struct hw_account account;  /* of the process */
+    struct hw_attribution attribution;
     uint64_t preemptions;       /* asked for */
     uint64_t retries;           /* asked for again because nothing came of it */
 };
