@@ -42,7 +42,7 @@ bool hw_write_frame(struct hw_buffer *, uint32_t id, uint32_t method_string, uin
 /* frames: leaf first */
 bool hw_write_stack(struct hw_buffer *, uint32_t id, const uint32_t *frames, uint32_t count);
 
-/* In about the order of their times: the reader puts right what is out of order by less than 1 ms. */
+/* In about the order of their times: the reader puts right what is out of order by less than 10 ms. */
 bool hw_write_events(struct hw_buffer *, const struct hw_trace_event *, size_t count);
 
 /* What was lost so far: the last one counts. */
