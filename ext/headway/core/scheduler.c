@@ -148,6 +148,16 @@ hw_scheduler_contended(const struct hw_scheduler *s)
     return s->counts[HW_IS_READY] > (s->holder ? 0 : 1);
 }
 
+/* Nobody is preempted under observe; the events only say when the next look is due, and the ticker takes it. */
+static void
+order_sample(const struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
+{
+    if (s->counts[HW_IS_READY] == 0) return;
+    uint64_t from_ns = s->contended_ns > s->sampled_ns ? s->contended_ns : s->sampled_ns;
+    uint64_t due_ns = from_ns + HW_SAMPLE_NS;
+    orders->tick_ns = due_ns > now ? due_ns : now + 1;
+}
+
 static void
 order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
 {
@@ -155,6 +165,10 @@ order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
     if (holder == NULL) {
         /* Nobody runs as far as events tell, yet somebody waits: look again in case an event was missed. */
         if (hw_scheduler_contended(s) && s->policy.kind != HW_OBSERVE) orders->tick_ns = now + s->policy.retry_ns;
+        return;
+    }
+    if (s->policy.kind == HW_OBSERVE) {
+        order_sample(s, now, orders);
         return;
     }
     uint64_t at_ns = yield_at(s, holder, now);
@@ -368,6 +382,11 @@ hw_scheduler_tick(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders
     judge_holder(s, now);
     order_wake(s, now, orders);
     order_preemption(s, now, orders);
+    if (s->policy.kind == HW_OBSERVE && orders->tick_ns <= now + 1) {
+        orders->sample = true;
+        s->sampled_ns = now;
+        orders->tick_ns = now + HW_SAMPLE_NS;
+    }
 }
 
 /* -- asked by the running thread ---------------------------------------------------------------------------------------- */

@@ -529,7 +529,31 @@ TEST(under_observe_nobody_is_disturbed)
     ready(io);
     advance(MS(5000));
     tick();
-    CHECK(world.orders.preempt == NULL && world.orders.tick_ns == HW_NEVER && !must_yield(hog));
+    CHECK(world.orders.preempt == NULL && !must_yield(hog));
+    world_end();
+}
+
+TEST(under_observe_the_holder_is_looked_at_while_somebody_has_waited_for_long)
+{
+    world_start(HW_OBSERVE);
+    struct hw_thread *io = sleeper();
+    running_hog();
+    tick();
+    CHECK(!world.orders.sample && world.orders.tick_ns == HW_NEVER);
+    ready(io);
+    CHECK_EQUAL(world.now + HW_SAMPLE_NS, world.orders.tick_ns);
+    for (int sample = 0; sample < 5; sample++) {
+        advance(HW_SAMPLE_NS - 1);
+        tick();
+        CHECK(!world.orders.sample);
+        advance(1);
+        tick();
+        CHECK(world.orders.sample);
+        CHECK_EQUAL(world.now + HW_SAMPLE_NS, world.orders.tick_ns);
+    }
+    suspended(s->holder);
+    resumed(io);
+    CHECK(!world.orders.sample && world.orders.tick_ns == HW_NEVER);
     world_end();
 }
 
@@ -796,6 +820,7 @@ TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once }
       { "worker", a_worker_is_interactive_again_soon_after_heavy_work },
       { "class", a_class_set_by_hand_goes_before_what_was_measured }, { "budget", forced_switches_over_the_budget_cost_granularity },
       { "quantum", under_quantum_a_holder_has_its_quantum_from_when_somebody_waits }, { "observe", under_observe_nobody_is_disturbed },
+      { "sample", under_observe_the_holder_is_looked_at_while_somebody_has_waited_for_long },
       { "policies", another_policy_empties_the_gate_and_fair_fills_it_again },
       { "vm_slice", the_vms_own_slice_is_no_voluntary_block }, { "twice", events_that_come_twice_count_once },
       { "missing", events_that_are_missing_are_made_up_for },
