@@ -97,6 +97,7 @@ leave_for_good(struct hw_pass *pass, uint32_t index)
     if (t->exited) return;
     leave(pass, index, HW_SUSPENDED);
     hw_pass_close_marks(pass, index);
+    t->state = HW_SUSPENDED;
     t->since_ns = t->end_ns = pass->now_ns;
     t->exited = true;
 }

@@ -543,10 +543,10 @@ TEST(under_observe_the_holder_is_looked_at_while_somebody_has_waited_for_long)
     ready(io);
     CHECK_EQUAL(world.now + HW_SAMPLE_NS, world.orders.tick_ns);
     for (int sample = 0; sample < 5; sample++) {
-        advance(HW_SAMPLE_NS - 1);
+        advance(HW_SAMPLE_NS - 2);
         tick();
         CHECK(!world.orders.sample);
-        advance(1);
+        advance(2);
         tick();
         CHECK(world.orders.sample);
         CHECK_EQUAL(world.now + HW_SAMPLE_NS, world.orders.tick_ns);
