@@ -110,6 +110,7 @@ struct hw_dump {
     struct hw_ring_walk walk;
     uint64_t now;
     uint64_t events, bytes;              /* filled in: what was written */
+    int error;
 };
 void hw_recorder_announce_dump(struct hw_recorder *recorder); /* with the GVL, before each dump: a stop waits for it */
 int hw_recorder_dump(struct hw_recorder *recorder, struct hw_dump *dump);

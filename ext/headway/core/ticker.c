@@ -108,6 +108,6 @@ hw_ticker_end(struct hw_runtime *rt)
     pthread_mutex_lock(&rt->lock);
     rt->ticker_runs = false;
     rt->tick_ns = rt->ticker_wake_ns = HW_NEVER;
-    rt->poll_due = false;
+    rt->poll_due = rt->sample_due = false;
     pthread_mutex_unlock(&rt->lock);
 }
