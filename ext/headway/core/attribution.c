@@ -171,9 +171,9 @@ void
 hw_attribution_copy(struct hw_attribution *a, const struct hw_thread *thread, uint64_t now, uint64_t waited_ns[HW_SLOTS])
 {
     const struct hw_waits *waits = &thread->waits;
+    advance(a, now);
     memcpy(waited_ns, waits->waited_ns, sizeof(waits->waited_ns));
     if (!waits->waiting) return;
-    advance(a, now);
     if (a->alone) end_loneliness(a);
     add_difference(waited_ns, a->held_ns, waits->held_before_ns, a->used);
 }

@@ -11,6 +11,7 @@ hw_record_retire(struct hw_runtime *rt, struct hw_thread *thread)
     if (thread->ended) {
         hw_account_merge(&thread->ended->account, &thread->account);
         thread->ended->threads++;
+        if (thread->waits.slot != HW_SLOT_OTHERS) thread->ended->caused_ns += rt->scheduler.attribution.caused_ns[thread->waits.slot];
     }
     thread->next = rt->spare;
     rt->spare = thread;
@@ -150,7 +151,7 @@ hw_runtime_reset_locked(struct hw_runtime *rt, uint64_t now)
     }
     for (struct hw_ended *ended = rt->ended; ended; ended = ended->next) {
         hw_account_reset(&ended->account);
-        ended->threads = 0;
+        ended->threads = ended->caused_ns = 0;
     }
     hw_account_reset(&scheduler->account);
     hw_attribution_reset(&scheduler->attribution, scheduler->threads, now);

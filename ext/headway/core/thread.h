@@ -43,6 +43,7 @@ struct hw_ended {
     struct hw_ended *next;
     char name[96];
     uint64_t threads;
+    uint64_t caused_ns; /* waits of others while these held the GVL */
     struct hw_account account;
 };
 
