@@ -3,6 +3,8 @@
 #define HW_BINDING_H
 
 #include "runtime.h"
+#include "stacks.h"
+#include "strings.h"
 
 #include <ruby.h>
 #include <ruby/thread.h>
@@ -14,11 +16,27 @@ void hw_hooks_init(void);    /* takes the thread-specific key; with the GVL, in 
 const char *hw_hooks_add(void); /* installs the hooks and adds the threads there are; NULL, or the reason it can't */
 void hw_hooks_remove(void);
 struct hw_thread *hw_record_of(VALUE thread); /* NULL: not tracked */
+VALUE hw_thread_name(VALUE thread); /* its name, else "main", else where it was created */
+VALUE hw_thread_site(VALUE thread); /* where it was created; "" for the main thread */
 
 /* yield.c */
 void hw_yield_init(void);
 void hw_trigger(void);       /* makes the calling context run the job; async-signal-safe */
 VALUE hw_pass(VALUE self);
+
+/* blame.c */
+extern struct hw_stacks hw_stacks;
+extern struct hw_strings hw_strings;
+void hw_blame_init(VALUE native);
+bool hw_blame_prepare(void);    /* with the GVL: false when memory is short */
+void hw_blame_sample(const struct hw_thread *record, uint64_t weight_ns, uint64_t now); /* in the job */
+void hw_blame_resolve(void);    /* with the GVL, where objects may be made */
+
+/* record.c */
+void hw_record_init(VALUE headway, VALUE native);
+void hw_record_thread_started(void);
+void hw_record_thread_end(VALUE thread, const struct hw_thread *record, VALUE name);
+void hw_record_finish(void);
 
 /* stats.c */
 void hw_stats_init(VALUE native);

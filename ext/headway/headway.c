@@ -53,6 +53,7 @@ start(VALUE self, VALUE kind, VALUE preempt, VALUE quantum_ns)
     const char *reason = hw_hooks_add();
     if (reason) return rb_utf8_str_new_cstr(reason);
     hw_runtime_reset(&hw_runtime);
+    hw_blame_prepare(); /* short of memory: no blame */
     if (!hw_runtime_start(&hw_runtime, &policy, mode)) {
         hw_hooks_remove();
         return rb_utf8_str_new_cstr("the handler for SIGURG could not be installed");
@@ -141,6 +142,7 @@ static void after_fork_child(void) { hw_runtime_after_fork_child(&hw_runtime); }
 static void
 on_vm_end(void *unused)
 {
+    hw_record_finish();
     if (atomic_load(&hw_runtime.active)) hw_runtime_stop(&hw_runtime);
 }
 
@@ -184,4 +186,6 @@ Init_headway(void)
     rb_define_singleton_method(native, "pass", hw_pass, 0);
     hw_stats_init(native);
     hw_trace_init(native);
+    hw_blame_init(native);
+    hw_record_init(headway, native);
 }

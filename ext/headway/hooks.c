@@ -37,6 +37,7 @@ on_started(VALUE thread)
     struct hw_thread *record = hw_runtime_add(&hw_runtime, HW_SUSPENDED, true);
     rb_internal_thread_specific_set(thread, key, record);
     hw_ticker_ensure(&hw_runtime);
+    hw_record_thread_started();
 }
 
 static void
@@ -102,11 +103,18 @@ creation_site(VALUE thread)
     return rb_str_new(first + 1, last - first - 1);
 }
 
-static VALUE
-name_of(VALUE thread)
+VALUE
+hw_thread_site(VALUE thread)
+{
+    return thread == rb_thread_main() ? rb_str_new_cstr("") : creation_site(thread);
+}
+
+VALUE
+hw_thread_name(VALUE thread)
 {
     VALUE name = rb_funcall(name_method, rb_intern("bind_call"), 1, thread);
-    return RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) > 0 ? name : creation_site(thread);
+    if (RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) > 0) return name;
+    return thread == rb_thread_main() ? rb_str_new_cstr("main") : creation_site(thread);
 }
 
 /* On the ending thread, with the GVL. What follows wakes those that join the thread before it hands an exception (exit, or
@@ -118,7 +126,8 @@ on_thread_end(rb_event_flag_t event, VALUE unused_data, VALUE unused_self, ID un
     struct hw_thread *record = hw_record_of(thread);
     if (record == NULL || !in_main_ractor()) return;
     hw_runtime_set_ending(&hw_runtime, record); /* first: what follows checks interrupts */
-    VALUE name = name_of(thread);
+    VALUE name = hw_thread_name(thread);
+    hw_record_thread_end(thread, record, name);
     record->ended = hw_runtime_ended(&hw_runtime, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
     RB_GC_GUARD(name);
 }

@@ -2,6 +2,8 @@
 #include "binding.h"
 #include "machine.h"
 
+#include <string.h>
+
 struct durations {
     uint64_t count, p50_ns, p99_ns, max_ns;
 };
@@ -72,22 +74,63 @@ set_account(VALUE hash, const struct account_copy *copy)
     set(hash, "switches", switches);
 }
 
+/* [[number, seconds, name of an ended thread or nil], …], most first, then the others, then nobody (number 0). */
+#define WAITED_FOR_MOST 8
+#define NUMBER_OF_OTHERS -1
+
+static void
+push_waited(VALUE rows, long number, uint64_t ns, const struct hw_ended *ended)
+{
+    if (ns == 0) return;
+    rb_ary_push(rows, rb_ary_new_from_args(3, LONG2NUM(number), seconds(ns), ended ? rb_utf8_str_new_cstr(ended->name) : Qnil));
+}
+
+static VALUE
+waited_for(uint64_t waited_ns[HW_SLOTS], const struct hw_slot_owner owners[HW_SLOTS])
+{
+    VALUE rows = rb_ary_new();
+    for (int row = 0; row < WAITED_FOR_MOST; row++) {
+        unsigned most = HW_SLOT_OTHERS + 1;
+        for (unsigned slot = most + 1; slot < HW_SLOTS; slot++) {
+            if (waited_ns[slot] > waited_ns[most]) most = slot;
+        }
+        push_waited(rows, (long)owners[most].number, waited_ns[most], owners[most].living ? NULL : owners[most].ended);
+        waited_ns[most] = 0;
+    }
+    for (unsigned slot = HW_SLOT_OTHERS + 1; slot < HW_SLOTS; slot++) waited_ns[HW_SLOT_OTHERS] += waited_ns[slot];
+    push_waited(rows, NUMBER_OF_OTHERS, waited_ns[HW_SLOT_OTHERS], NULL);
+    push_waited(rows, 0, waited_ns[HW_SLOT_NOBODY], NULL);
+    return rows;
+}
+
 static VALUE
 thread_hash(VALUE thread)
 {
     struct hw_thread *record = hw_record_of(thread);
     if (record == NULL) return Qnil;
     pthread_mutex_lock(&hw_runtime.lock);
-    struct hw_account account = hw_account_at(record, hw_now_ns());
+    uint64_t now = hw_now_ns();
+    struct hw_account account = hw_account_at(record, now);
     struct account_copy copy = copy_account(&account);
+    struct hw_attribution *attribution = &hw_runtime.scheduler.attribution;
+    struct hw_slot_owner owners[HW_SLOTS];
+    uint64_t waited_ns[HW_SLOTS];
+    hw_attribution_copy(attribution, record, now, waited_ns);
+    memcpy(owners, attribution->owners, sizeof(owners));
+    bool shares_slot = record->waits.slot == HW_SLOT_OTHERS;
+    uint64_t caused_ns = attribution->caused_ns[record->waits.slot];
+    uint32_t number = record->number;
     bool batch = record->batch;
     uint64_t quantum_ns = record->quantum_ns;
     pthread_mutex_unlock(&hw_runtime.lock);
 
     VALUE hash = rb_hash_new();
+    set(hash, "number", UINT2NUM(number));
     set(hash, "batch", batch ? Qtrue : Qfalse);
     set(hash, "quantum_ms", quantum_ns ? DBL2NUM((double)quantum_ns / 1e6) : Qnil);
     set_account(hash, &copy);
+    set(hash, "waited_for", waited_for(waited_ns, owners));
+    set(hash, "caused", shares_slot ? Qnil : seconds(caused_ns));
     return hash;
 }
 
@@ -123,13 +166,14 @@ ended_array(void)
     for (struct hw_ended *ended = hw_runtime.ended; ended; ended = ended->next) {
         pthread_mutex_lock(&hw_runtime.lock);
         struct account_copy copy = copy_account(&ended->account);
-        uint64_t threads = ended->threads;
+        uint64_t threads = ended->threads, caused_ns = ended->caused_ns;
         pthread_mutex_unlock(&hw_runtime.lock);
         if (threads == 0) continue;
         VALUE hash = rb_hash_new();
         set(hash, "name", rb_utf8_str_new_cstr(ended->name));
         set(hash, "count", ULL2NUM(threads));
         set_account(hash, &copy);
+        set(hash, "caused", seconds(caused_ns));
         rb_ary_push(rows, hash);
     }
     return rows;

@@ -99,6 +99,22 @@ must_yield(struct hw_thread *record)
     return must;
 }
 
+/* The same on entry to the job, where the holder is also blamed: it must give way, or somebody has waited for long. */
+static bool
+blame_and_must_yield(struct hw_thread *record)
+{
+    if (!atomic_load(&hw_runtime.active)) return false;
+    pthread_mutex_lock(&hw_runtime.lock);
+    uint64_t now = hw_now_ns();
+    bool must = hw_scheduler_must_yield(&hw_runtime.scheduler, record, now);
+    bool look = must || hw_runtime.sample_due;
+    hw_runtime.sample_due = false;
+    uint64_t weight_ns = look ? hw_attribution_sample(&hw_runtime.scheduler.attribution, now) : 0;
+    pthread_mutex_unlock(&hw_runtime.lock);
+    hw_blame_sample(record, weight_ns, now);
+    return must;
+}
+
 static void
 on_job(void *unused)
 {
@@ -106,7 +122,7 @@ on_job(void *unused)
     VALUE thread = rb_thread_current();
     struct hw_thread *record = hw_record_of(thread);
 
-    if (record && record->ractor_known && !record->yielding && must_yield(record) && !trap_pending(record)) {
+    if (record && record->ractor_known && !record->yielding && blame_and_must_yield(record) && !trap_pending(record)) {
         bool clean = record->clean_resume == record->resumes;
         record->clean_resume = 0;
         uint64_t until_ns = clean ? HW_NEVER : hw_now_ns() + FIRST_PARK_NS;

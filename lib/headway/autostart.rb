@@ -22,7 +22,10 @@ module Headway
         load_headway
         # Before anything the program registers: at_exit blocks run last in, first out.
         prepare_summary if ENV["HEADWAY_SUMMARY"] == "1"
-        say_slice if Headway.start
+        return unless Headway.start
+
+        say_slice
+        record(ENV["HEADWAY_RECORD"]) if ENV["HEADWAY_RECORD"]
       rescue LoadError, StandardError => error
         say_once("does nothing here: #{error.message.lines.first.to_s.chomp}")
       end
@@ -40,6 +43,17 @@ module Headway
         $LOAD_PATH.push(lib) unless $LOAD_PATH.include?(lib)
         require File.join(lib, "headway.rb")
         $LOADED_FEATURES << "headway.rb"
+      end
+
+      # The command itself writes the file it was told to. A Ruby it started writes one of its own, as a forked child does.
+      def record(path)
+        unless Process.pid.to_s == ENV["HEADWAY_RUN_PID"]
+          return if TOOLS.include?(File.basename($PROGRAM_NAME))
+
+          extension = File.extname(path)
+          path = "#{path[0, path.length - extension.length]}.#{Process.pid}#{extension}"
+        end
+        Headway::Recorder.start(file: path)
       end
 
       def prepare_summary

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "notices"
+require_relative "recorder"
 require_relative "stats"
 require_relative "thread_handle"
 
@@ -15,12 +16,15 @@ module Headway
     # @param policy [:fair, :quantum, :observe, nil]
     # @param quantum_ms [Numeric, nil] 1 to 4,294,967; default 100, or RUBY_THREAD_DEFAULT_QUANTUM_MS
     # @param preempt [:signal, :poll, nil]
+    # @param record [String, nil] a trace file to stream to: see {Recorder.start}
     # @return [Boolean] whether Headway is at work; {notices} says why when it isn't
     # @raise [SettingError] a value, of an argument or in the environment, that means nothing
-    def start(policy: nil, quantum_ms: nil, preempt: nil)
+    def start(policy: nil, quantum_ms: nil, preempt: nil, record: nil)
       return false if Settings.disabled?
 
-      configure(Settings.resolve(policy: policy, quantum_ms: quantum_ms, preempt: preempt))
+      started = configure(Settings.resolve(policy: policy, quantum_ms: quantum_ms, preempt: preempt))
+      Recorder.start(file: record) if started && record
+      started
     end
 
     # Stops: no hook, signal handler or native thread is left at work. (In a forked child whose parent had started Headway the
@@ -28,6 +32,7 @@ module Headway
     #
     # @return [Boolean] whether it was started
     def stop
+      Recorder.stop
       Native.stop
     end
 

@@ -24,8 +24,27 @@ module Headway
     end
   end
 
+  # Stands for the recorder.
+  module Recorder
+    class << self
+      def start(**)
+        false
+      end
+      alias stop start
+      alias recording? start
+
+      def dump(_path = nil)
+        raise Error, "nothing is recorded: Headway does nothing here: #{Headway.unsupported_reason}"
+      end
+
+      def stats
+        { mode: nil, file: nil, events: 0, dropped: 0, bytes: 0, folded: 0, slots: 0 }
+      end
+    end
+  end
+
   class << self
-    def start(policy: nil, quantum_ms: nil, preempt: nil)
+    def start(policy: nil, quantum_ms: nil, preempt: nil, record: nil)
       return false if Settings.disabled?
 
       Settings.resolve(policy: policy, quantum_ms: quantum_ms, preempt: preempt)
@@ -71,9 +90,14 @@ module Headway
     end
     alias interactive batch
 
+    def mark(_name)
+      yield if block_given?
+    end
+
     def stats
       counters = { preemptions: 0, parks: 0, park_timeouts: 0, retries: 0, threads: 0 }
-      { policy: policy, preempt: preempt, quantum_ms: quantum_ms, wall: 0.0, process: NOTHING.merge(counters), threads: [] }
+      { policy: policy, preempt: preempt, quantum_ms: quantum_ms, wall: 0.0, process: NOTHING.merge(counters),
+        threads: [], blame: { samples: 0, weight: 0.0, folded: 0, stacks: [] } }
     end
 
     def notices

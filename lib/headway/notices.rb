@@ -8,8 +8,7 @@ module Headway
     class << self
       # @return [Array<String>]
       def all
-        lost = Native.signal_lost? if defined?(Native)
-        lost ? @all + ["SIGURG is used by this program: preemption polls instead of signalling"] : @all.dup
+        @all | native
       end
 
       # @param text [String]
@@ -19,6 +18,15 @@ module Headway
 
         @all << text
         warn("headway: #{text}")
+      end
+
+      private
+
+      def native
+        return [] unless defined?(Native)
+
+        lost = "SIGURG is used by this program: preemption polls instead of signalling" if Native.signal_lost?
+        [lost, Recorder.failure].compact
       end
     end
   end

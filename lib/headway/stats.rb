@@ -5,7 +5,11 @@ module Headway
   class Stats
     # "#<Thread:0x… FILE:LINE STATUS>"
     CREATION_SITE = /\A#<Thread:0x\h+(?:@\S+)? (?<site>.+) [a-z_]+>\z/
-    private_constant :CREATION_SITE
+    # Threads that are not told apart any more, as the native part numbers them, and the time nobody held the GVL.
+    OTHERS = -1
+    NOBODY = 0
+    BLAME_STACKS = 20
+    private_constant :CREATION_SITE, :OTHERS, :NOBODY, :BLAME_STACKS
 
     # @return [String] the thread's name, else where it was created
     def self.name_of(thread)
@@ -13,6 +17,22 @@ module Headway
 
       name = thread.name.to_s
       name.empty? ? thread.to_s[CREATION_SITE, :site] || thread.to_s : name
+    end
+
+    # @return [Hash, nil] the row of one living thread
+    def self.of(thread)
+      threads = Thread.list
+      index = threads.index(thread)
+      index && living(threads, Native.snapshot(threads)[:threads], only: index).first
+    end
+
+    # @return [Array<Hash>] rows of living threads; only: of the one at this place
+    def self.living(threads, rows, only: nil)
+      named = threads.zip(rows).map { |thread, row| [name_of(thread), row] if row }
+      names = named.compact.to_h { |name, row| [row[:number], name] }
+      (only ? [named[only]] : named).compact.map do |name, row|
+        { name: name, alive: true, count: 1 }.merge(row, waited_for: waited_for(row[:waited_for], names))
+      end
     end
 
     def initialize(headway)
@@ -25,20 +45,40 @@ module Headway
       snapshot = Native.snapshot(threads)
       {
         policy: @headway.policy, preempt: @headway.preempt, quantum_ms: @headway.quantum_ms, wall: snapshot[:wall],
-        process: snapshot[:process].merge(threads: snapshot[:threads].compact.size), threads: living(threads, snapshot[:threads]) + ended(snapshot[:ended])
+        process: snapshot[:process].merge(threads: snapshot[:threads].compact.size),
+        threads: self.class.living(threads, snapshot[:threads]) + ended(snapshot[:ended]), blame: self.class.blame
       }
+    end
+
+    # @param most [Integer] stacks at the most
+    # @return [Hash] what held the GVL while others waited; weight: waiting threads x seconds
+    def self.blame(most = BLAME_STACKS)
+      samples, weight, folded, rows = Native.blame(most)
+      stacks = rows.map do |row_weight, count, frames|
+        { weight: row_weight, samples: count,
+          frames: frames.map { |method, file, line| { method: method, file: file, line: line } } }
+      end
+      { samples: samples, weight: weight, folded: folded, stacks: stacks }
+    end
+
+    # @param rows [Array] as the native snapshot has them
+    # @param names [Hash{Integer => String}] of living threads, by number
+    # @return [Array<Hash>] name (nil: nobody, the GVL was free), number, seconds
+    def self.waited_for(rows, names)
+      rows.map do |number, seconds, ended|
+        name = if number == NOBODY then nil
+               elsif number == OTHERS then "(others)"
+               else names[number] || ended || "(ended)"
+               end
+        { name: name, number: number.positive? ? number : nil, seconds: seconds }
+      end
     end
 
     private
 
-    def living(threads, rows)
-      threads.zip(rows).filter_map do |thread, row|
-        { name: self.class.name_of(thread), alive: true, count: 1 }.merge(row) if row
-      end
-    end
-
+    # For whom threads waited is not kept beyond their end; a trace has it.
     def ended(rows)
-      rows.map { |row| { name: row[:name], alive: false, batch: nil, quantum_ms: nil }.merge(row) }
+      rows.map { |row| { name: row[:name], alive: false, number: nil, batch: nil, quantum_ms: nil, waited_for: nil }.merge(row) }
     end
   end
 end

@@ -33,8 +33,7 @@ module Headway
 
     # @return [Hash, nil] the thread's row of {Headway.stats}
     def stats
-      row = Native.snapshot([@thread])[:threads].first if Thread.list.include?(@thread)
-      row && { name: Stats.name_of(@thread), alive: true, count: 1 }.merge(row)
+      Stats.of(@thread)
     end
   end
 end

@@ -1,9 +1,10 @@
 /* fork: the lock is taken across it, so that the child finds the scheduler's data whole. In the child one thread lives. */
-#include "runtime.h"
+#include "feed.h"
 
 void
 hw_runtime_before_fork(struct hw_runtime *rt)
 {
+    hw_recorder_before_fork(&rt->recorder);
     pthread_mutex_lock(&rt->lock);
 }
 
@@ -11,6 +12,7 @@ void
 hw_runtime_after_fork_parent(struct hw_runtime *rt)
 {
     pthread_mutex_unlock(&rt->lock);
+    hw_recorder_after_fork_parent(&rt->recorder);
 }
 
 void
@@ -18,7 +20,8 @@ hw_runtime_after_fork_child(struct hw_runtime *rt)
 {
     pthread_mutex_init(&rt->lock, NULL);
     hw_cond_init(&rt->ticker_cond);
-    rt->ticker_runs = rt->ticker_must_end = rt->poll_due = false;
+    hw_recorder_after_fork_child(&rt->recorder);
+    rt->ticker_runs = rt->ticker_must_end = rt->poll_due = rt->sample_due = false;
     rt->tick_ns = rt->ticker_wake_ns = HW_NEVER;
 
     /* The forking thread runs, but a missed event may have left its record in another state: know it by its pthread. */
@@ -41,5 +44,6 @@ hw_runtime_after_fork_child(struct hw_runtime *rt)
     for (struct hw_thread *thread = rt->spare; thread; thread = thread->next) hw_cond_init(&thread->parked_cond);
     if (rt->scheduler.holder) rt->scheduler.holder->asked = false;
     hw_runtime_reset_locked(rt, now);
+    hw_feed_known(rt, now);
     atomic_store_explicit(&rt->ready, rt->scheduler.counts[HW_IS_READY], memory_order_relaxed);
 }

@@ -1,5 +1,5 @@
 /* Records: one for each thread, and the accounts of those that ended. */
-#include "runtime.h"
+#include "feed.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@ hw_record_retire(struct hw_runtime *rt, struct hw_thread *thread)
     if (thread->ended) {
         hw_account_merge(&thread->ended->account, &thread->account);
         thread->ended->threads++;
+        if (thread->waits.slot != HW_SLOT_OTHERS) thread->ended->caused_ns += rt->scheduler.attribution.caused_ns[thread->waits.slot];
     }
     thread->next = rt->spare;
     rt->spare = thread;
@@ -47,7 +48,9 @@ hw_runtime_add(struct hw_runtime *rt, enum hw_state state, bool fresh)
     thread->fresh = fresh;
     if (state == HW_RUNNING) thread->pthread = pthread_self();
     pthread_mutex_lock(&rt->lock);
-    hw_scheduler_add(&rt->scheduler, thread, state, hw_now_ns());
+    uint64_t now = hw_now_ns();
+    hw_scheduler_add(&rt->scheduler, thread, state, now);
+    if (fresh && hw_recording(&rt->recorder)) hw_feed_started(rt, thread, now);
     pthread_mutex_unlock(&rt->lock);
     return thread;
 }
@@ -60,6 +63,7 @@ hw_runtime_discard(struct hw_runtime *rt, struct hw_thread *thread)
     uint64_t now = hw_now_ns();
     thread->ended = NULL;
     hw_scheduler_remove(&rt->scheduler, thread, now, &orders);
+    if (hw_recording(&rt->recorder)) hw_feed_event(rt, thread, HW_EVENT_EXITED, 0, now);
     hw_record_retire(rt, thread);
     hw_orders_carry_out(rt, &orders, now);
     pthread_mutex_unlock(&rt->lock);
@@ -147,9 +151,10 @@ hw_runtime_reset_locked(struct hw_runtime *rt, uint64_t now)
     }
     for (struct hw_ended *ended = rt->ended; ended; ended = ended->next) {
         hw_account_reset(&ended->account);
-        ended->threads = 0;
+        ended->threads = ended->caused_ns = 0;
     }
     hw_account_reset(&scheduler->account);
+    hw_attribution_reset(&scheduler->attribution, scheduler->threads, now);
     scheduler->preemptions = scheduler->retries = 0;
     scheduler->just_suspended = NULL;
     rt->parks = rt->park_timeouts = 0;

@@ -1,4 +1,4 @@
-#include "runtime.h"
+#include "feed.h"
 
 #include <signal.h>
 #include <string.h>
@@ -6,45 +6,6 @@
 
 /* An interactive thread's turn is often over in less time than it takes to sleep and be woken. */
 #define SPIN_NS (25 * HW_NS_PER_US)
-
-/* -- condition variables on the monotonic clock ------------------------------------------------------------------------- */
-
-void
-hw_cond_init(pthread_cond_t *cond)
-{
-#ifdef HAVE_PTHREAD_CONDATTR_SETCLOCK
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(cond, &attr);
-    pthread_condattr_destroy(&attr);
-#else
-    pthread_cond_init(cond, NULL);
-#endif
-}
-
-static struct timespec
-timespec_of(uint64_t ns)
-{
-    return (struct timespec){ .tv_sec = (time_t)(ns / HW_NS_PER_S), .tv_nsec = (long)(ns % HW_NS_PER_S) };
-}
-
-bool
-hw_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns)
-{
-    if (until_ns == HW_NEVER) {
-        pthread_cond_wait(cond, lock);
-        return true;
-    }
-#ifdef HAVE_PTHREAD_CONDATTR_SETCLOCK
-    struct timespec until = timespec_of(until_ns);
-    return pthread_cond_timedwait(cond, lock, &until) == 0;
-#else /* macOS has no monotonic condition variables, but waits for a length of time */
-    uint64_t now = hw_now_ns();
-    struct timespec length = timespec_of(until_ns > now ? until_ns - now : 0);
-    return pthread_cond_timedwait_relative_np(cond, lock, &length) == 0;
-#endif
-}
 
 /* -- orders ------------------------------------------------------------------------------------------------------------- */
 
@@ -101,6 +62,7 @@ hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event 
     pthread_mutex_lock(&rt->lock);
     uint64_t now = hw_now_ns();
     if (thread->link && atomic_load_explicit(&rt->active, memory_order_relaxed)) {
+        uint64_t waited_ns = thread->state == HW_READY && now > thread->since_ns ? now - thread->since_ns : 0;
         switch (event) {
           case HW_EVENT_READY:
             hw_scheduler_ready(scheduler, thread, now, &orders);
@@ -114,9 +76,10 @@ hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event 
             break;
           case HW_EVENT_EXITED:
             hw_scheduler_remove(scheduler, thread, now, &orders);
-            hw_record_retire(rt, thread);
             break;
         }
+        if (hw_recording(&rt->recorder)) hw_feed_event(rt, thread, event, waited_ns, now);
+        if (event == HW_EVENT_EXITED) hw_record_retire(rt, thread);
         hw_orders_carry_out(rt, &orders, now);
     }
     pthread_mutex_unlock(&rt->lock);
@@ -150,7 +113,7 @@ hw_runtime_init(struct hw_runtime *rt, void (*trigger)(void))
     rt->trigger = trigger;
     rt->tick_ns = rt->ticker_wake_ns = HW_NEVER;
     rt->spin_ns = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPIN_NS : 0;
-    return hw_scheduler_init(&rt->scheduler, &hw_policy_default);
+    return hw_recorder_init(&rt->recorder) && hw_scheduler_init(&rt->scheduler, &hw_policy_default);
 }
 
 /* A trigger from the ticker may hit a context that has just stopped running; a signal hits the holder. */

@@ -21,6 +21,8 @@
 #ifndef HW_RUNTIME_H
 #define HW_RUNTIME_H
 
+#include "cond.h"
+#include "recorder.h"
 #include "scheduler.h"
 
 enum hw_event { HW_EVENT_READY, HW_EVENT_RESUMED, HW_EVENT_SUSPENDED, HW_EVENT_EXITED };
@@ -40,6 +42,7 @@ enum hw_preempt {
 struct hw_runtime {
     pthread_mutex_t lock;
     struct hw_scheduler scheduler;
+    struct hw_recorder recorder; /* fed under the lock: feed.c */
     atomic_bool active;
     atomic_uint ready; /* copy of counts[HW_IS_READY], for Headway.pass without the lock */
     enum hw_preempt preempt;
@@ -51,6 +54,7 @@ struct hw_runtime {
     pthread_t ticker;
     pthread_cond_t ticker_cond;
     bool ticker_runs, ticker_must_end, poll_due;
+    bool sample_due;        /* observe: the next job looks at its thread's stack */
     uint64_t tick_ns;       /* when the scheduler wants the next tick */
     uint64_t ticker_wake_ns;  /* when the ticker wakes by itself */
     uint64_t contended_ns;  /* when an event last left somebody waiting */
@@ -120,9 +124,5 @@ int hw_signal_number(void);
 void hw_runtime_before_fork(struct hw_runtime *runtime);
 void hw_runtime_after_fork_parent(struct hw_runtime *runtime);
 void hw_runtime_after_fork_child(struct hw_runtime *runtime);
-
-/* On the monotonic clock; wait_until says whether it was woken before the time. */
-void hw_cond_init(pthread_cond_t *cond);
-bool hw_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns);
 
 #endif

@@ -56,6 +56,8 @@ enter(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state state, uin
     uint64_t spent_ns = elapsed(thread->since_ns, now);
     thread->account.time_ns[thread->state] += spent_ns;
     s->account.time_ns[thread->state] += spent_ns;
+    if (thread->state == HW_READY && state != HW_READY) hw_attribution_wait_ends(&s->attribution, thread, now);
+    if (thread->state != HW_READY && state == HW_READY) hw_attribution_wait_starts(&s->attribution, thread, now);
     thread->state = state;
     thread->since_ns = thread->since_ns > now ? thread->since_ns : now;
 }
@@ -78,7 +80,10 @@ end_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
     thread->burst_ns += hold_ns;
     thread->asked = false;
     if (thread->batch && hold_ns >= s->policy.granularity_ns) s->tier_ran_ns[thread->tier] = now;
-    if (s->holder == thread) s->holder = NULL;
+    if (s->holder == thread) {
+        s->holder = NULL;
+        hw_attribution_hold_ends(&s->attribution, now);
+    }
 }
 
 /* The thread runs, so whoever was thought to run doesn't: an event was missed. */
@@ -96,6 +101,7 @@ take_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
         s->unborn--;
     }
     s->holder = thread;
+    hw_attribution_hold_starts(&s->attribution, thread, now);
     thread->resumed_ns = now;
     thread->resumes = ++s->resumes;
     thread->asked = false;
@@ -142,6 +148,16 @@ hw_scheduler_contended(const struct hw_scheduler *s)
     return s->counts[HW_IS_READY] > (s->holder ? 0 : 1);
 }
 
+/* Nobody is preempted under observe; the events only say when the next look is due, and the ticker takes it. */
+static void
+order_sample(const struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
+{
+    if (s->counts[HW_IS_READY] == 0) return;
+    uint64_t from_ns = s->contended_ns > s->sampled_ns ? s->contended_ns : s->sampled_ns;
+    uint64_t due_ns = from_ns + HW_SAMPLE_NS;
+    orders->tick_ns = due_ns > now ? due_ns : now + 1;
+}
+
 static void
 order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
 {
@@ -149,6 +165,10 @@ order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
     if (holder == NULL) {
         /* Nobody runs as far as events tell, yet somebody waits: look again in case an event was missed. */
         if (hw_scheduler_contended(s) && s->policy.kind != HW_OBSERVE) orders->tick_ns = now + s->policy.retry_ns;
+        return;
+    }
+    if (s->policy.kind == HW_OBSERVE) {
+        order_sample(s, now, orders);
         return;
     }
     uint64_t at_ns = yield_at(s, holder, now);
@@ -211,7 +231,9 @@ hw_scheduler_add(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state
     if (thread->link) return;
     thread->next = s->threads;
     thread->link = &s->threads;
+    thread->number = ++s->numbers;
     if (s->threads) s->threads->link = &thread->next;
+    hw_attribution_add(&s->attribution, thread, s->threads);
     s->threads = thread;
     s->living++;
 
@@ -222,6 +244,7 @@ hw_scheduler_add(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state
         thread->unborn = true;
         s->unborn++;
     }
+    if (state == HW_READY) hw_attribution_wait_starts(&s->attribution, thread, now);
     if (state == HW_RUNNING) take_hold(s, thread, now);
     settle(s, thread, now);
 }
@@ -230,12 +253,17 @@ hw_scheduler_add(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state
 void
 hw_scheduler_revive(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state state, uint64_t now)
 {
+    hw_attribution_wait_void(&s->attribution, thread, now);
     thread->state = state;
     thread->since_ns = thread->resumed_ns = now;
     thread->burst_ns = thread->protected_ns = 0;
     thread->asked = false;
     if (state == HW_RUNNING) take_hold(s, thread, now);
-    else if (s->holder == thread) s->holder = NULL;
+    else if (s->holder == thread) {
+        s->holder = NULL;
+        hw_attribution_hold_ends(&s->attribution, now);
+    }
+    if (state == HW_READY) hw_attribution_wait_starts(&s->attribution, thread, now);
     settle(s, thread, now);
 }
 
@@ -249,6 +277,7 @@ hw_scheduler_remove(struct hw_scheduler *s, struct hw_thread *thread, uint64_t n
     if (thread->state == HW_RUNNING) end_hold(s, thread, now);
     enter(s, thread, HW_SUSPENDED, now);
     settle(s, thread, now);
+    hw_attribution_remove(&s->attribution, thread);
     *thread->link = thread->next;
     if (thread->next) thread->next->link = thread->link;
     thread->link = NULL;
@@ -353,6 +382,11 @@ hw_scheduler_tick(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders
     judge_holder(s, now);
     order_wake(s, now, orders);
     order_preemption(s, now, orders);
+    if (s->policy.kind == HW_OBSERVE && orders->tick_ns <= now + 1) {
+        orders->sample = true;
+        s->sampled_ns = now;
+        orders->tick_ns = now + HW_SAMPLE_NS;
+    }
 }
 
 /* -- asked by the running thread ---------------------------------------------------------------------------------------- */
@@ -391,6 +425,7 @@ hw_scheduler_init(struct hw_scheduler *s, const struct hw_policy *policy)
 {
     memset(s, 0, sizeof(*s));
     s->policy = *policy;
+    hw_attribution_init(&s->attribution);
     return hw_account_init(&s->account, 3);
 }
 

@@ -21,6 +21,7 @@ struct hw_scheduler {
     struct hw_policy policy;
     struct hw_thread *threads;  /* all living ones */
     unsigned living;
+    uint32_t numbers;           /* given to threads so far */
     struct hw_thread *holder;   /* NULL: nobody, or unknown after a missed event */
     struct hw_thread *admitted;
     uint64_t admitted_ns;
@@ -37,8 +38,10 @@ struct hw_scheduler {
     uint64_t switch_level, switch_drained_ns; /* leaky bucket of forced switches, in thousandths */
 
     struct hw_account account;  /* of the process */
+    struct hw_attribution attribution;
     uint64_t preemptions;       /* asked for */
     uint64_t retries;           /* asked for again because nothing came of it */
+    uint64_t sampled_ns;        /* observe: when the holder was last to be sampled */
 };
 
 /* What the runtime has to do after an event. */
@@ -46,9 +49,13 @@ struct hw_orders {
     struct hw_thread *preempt; /* make it run the job: it must give way */
     bool retry;                /* ... for the second time or more */
     bool self;                 /* ... and it is the thread this event runs on */
+    bool sample;               /* observe: somebody has waited for long; see what the holder does */
     struct hw_thread *wake;    /* parked, and the gate is open for it */
     uint64_t tick_ns;          /* call hw_scheduler_tick at this time; HW_NEVER */
 };
+
+/* Under observe the holder's stack is looked at every so often once somebody has waited for so long. */
+#define HW_SAMPLE_NS (10 * HW_NS_PER_MS)
 
 /* Whether somebody waits for somebody else: a thread that takes a free GVL doesn't. */
 bool hw_scheduler_contended(const struct hw_scheduler *scheduler);

@@ -2,6 +2,7 @@
 #ifndef HW_THREAD_H
 #define HW_THREAD_H
 
+#include "attribution.h"
 #include "histogram.h"
 
 #include <pthread.h>
@@ -42,6 +43,7 @@ struct hw_ended {
     struct hw_ended *next;
     char name[96];
     uint64_t threads;
+    uint64_t caused_ns; /* waits of others while these held the GVL */
     struct hw_account account;
 };
 
@@ -51,6 +53,7 @@ struct hw_thread {
     bool at_gate;                             /* in one of its queues: that of gate_tier */
     uint8_t gate_tier;
 
+    uint32_t number;         /* unique in the process, from 1, never used again */
     enum hw_state state;
     uint64_t since_ns;       /* when it entered the state */
     uint64_t resumed_ns;     /* when it last got the GVL */
@@ -86,6 +89,7 @@ struct hw_thread {
     bool seen;               /* by the walk over Thread.list */
 
     struct hw_ended *ended;  /* where its account goes when it ends; NULL: nowhere */
+    struct hw_waits waits;   /* for whom it waits: attribution.c */
 
     /* All above is zeroed when a record is reused; what follows is not. */
     pthread_cond_t parked_cond;

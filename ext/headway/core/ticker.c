@@ -1,4 +1,5 @@
-/* The ticker: one native thread that wakes when the policy said something would be due, and in mode poll triggers the job. It
+/* The ticker: one native thread that wakes when the policy said something would be due, and in mode poll triggers the job; under
+ * observe it triggers it to have the holder's stack looked at. It
  * exists only while there are two threads or more, and sleeps without a timeout when nobody has waited for a while. */
 #include "runtime.h"
 
@@ -20,6 +21,7 @@ tick(struct hw_runtime *rt, uint64_t now)
     rt->tick_ns = orders.tick_ns;
     if (hw_scheduler_contended(&rt->scheduler)) rt->contended_ns = now;
     if (orders.preempt) hw_orders_preempt(rt, orders.preempt);
+    if (orders.sample) rt->sample_due = rt->poll_due = true;
     if (orders.wake) pthread_cond_signal(&orders.wake->parked_cond);
 }
 
@@ -44,7 +46,8 @@ run(void *arg)
             tick(rt, now);
             continue;
         }
-        uint64_t linger_ns = now < rt->contended_ns + LINGERS_FOR_NS ? now + rt->scheduler.policy.retry_ns : HW_NEVER;
+        uint64_t pace_ns = rt->scheduler.policy.kind == HW_OBSERVE ? HW_SAMPLE_NS : rt->scheduler.policy.retry_ns;
+        uint64_t linger_ns = now < rt->contended_ns + LINGERS_FOR_NS ? now + pace_ns : HW_NEVER;
         rt->ticker_wake_ns = linger_ns < rt->tick_ns ? linger_ns : rt->tick_ns;
         hw_cond_wait_until(&rt->ticker_cond, &rt->lock, rt->ticker_wake_ns);
         rt->ticker_wake_ns = 0; /* awake: nobody need wake it */
@@ -71,7 +74,7 @@ void
 hw_ticker_ensure(struct hw_runtime *rt)
 {
     pthread_mutex_lock(&rt->lock);
-    bool wanted = atomic_load(&rt->active) && !rt->ticker_runs && rt->scheduler.living >= 2 && rt->scheduler.policy.kind != HW_OBSERVE;
+    bool wanted = atomic_load(&rt->active) && !rt->ticker_runs && rt->scheduler.living >= 2;
     if (wanted) {
         rt->ticker_runs = true;
         rt->ticker_must_end = false;
@@ -105,6 +108,6 @@ hw_ticker_end(struct hw_runtime *rt)
     pthread_mutex_lock(&rt->lock);
     rt->ticker_runs = false;
     rt->tick_ns = rt->ticker_wake_ns = HW_NEVER;
-    rt->poll_due = false;
+    rt->poll_due = rt->sample_due = false;
     pthread_mutex_unlock(&rt->lock);
 }

@@ -10,7 +10,7 @@ module Headway
       private_constant :LIB, :VM_SLICE_MS
 
       class << self
-        # @param options [Hash] :policy, :quantum_ms, :preempt and :summary, as far as they were given
+        # @param options [Hash] :policy, :quantum_ms, :preempt, :record and :summary, as far as they were given
         # @return [Hash{String => String}] the variables to set
         # @raise [SettingError] for a bad value in the environment
         # @raise [UsageError]
@@ -21,6 +21,7 @@ module Headway
           quantum_ms = Settings.resolve(env: env.to_h.merge(variables)).quantum_ms
           variables.merge!(timeslice(quantum_ms, env), autostart(env, lib))
           variables["HEADWAY_SUMMARY"] = "1" if options[:summary]
+          variables["HEADWAY_RECORD"] = options[:record] if options[:record]
           # exec keeps the process: by this number the command's own process knows itself among its children.
           variables["HEADWAY_RUN_PID"] = pid.to_s
           variables

@@ -3,6 +3,8 @@
 require_relative "options"
 require_relative "command"
 require_relative "child_environment"
+require_relative "trace_files"
+require_relative "supervision"
 
 module Headway
   module CLI
@@ -15,15 +17,49 @@ module Headway
         def call(argv)
           options = {}
           words = parser(options).leading(argv)
-          program, *arguments = Command.resolve(words)
-          variables = ChildEnvironment.build(options)
-          say_off if variables.empty? && options[:summary]
-          exec(variables, [program, program], *arguments)
-        rescue SystemCallError => error
-          raise UsageError, "#{words.first} cannot be started: #{reason(error)}"
+          command = Command.resolve(words)
+          files = TraceFiles.new(options[:record], options[:report])
+          options[:record] = files.record
+          return supervise(options, command, files) if options[:report] && !Settings.disabled?
+
+          become(options, command)
         end
 
         private
+
+        def become(options, command)
+          program, *arguments = command
+          variables = ChildEnvironment.build(options)
+          say_off(options[:summary]) if variables.empty? && (options[:summary] || options[:record])
+          exec(variables, [program, program], *arguments)
+        rescue SystemCallError => error
+          raise UsageError, "#{program} cannot be started: #{reason(error)}"
+        end
+
+        def supervise(options, command, files)
+          files.forget_earlier
+          status = Supervision.run { become(options, command) }
+          write_report(files)
+          Supervision.end_like(status)
+        ensure
+          files.clean_up
+        end
+
+        # The command's status is the command's, whatever becomes of the report.
+        def write_report(files)
+          require "headway/report"
+          paths = files.written
+          return say("no report: the command left no trace (did it start a Ruby that Headway supports?)") if paths.empty?
+
+          Headway::Report.html(Headway::Trace.open(*paths), files.report)
+          say("report written to #{files.report}")
+        rescue LoadError, Headway::Error, SystemCallError => error
+          say("no report: #{error.message.lines.first.to_s.chomp}")
+        end
+
+        def say(text)
+          $stderr.puts "headway: #{text}"
+        end
 
         def parser(options)
           Options.new("run", "[options] [--] COMMAND...") do |parser|
@@ -36,6 +72,8 @@ module Headway
             parser.on("--preempt HOW", "signal (default) or poll") do |value|
               options[:preempt] = Settings.preempt(value, from: "--preempt")
             end
+            parser.on("--record FILE", "write a trace of who ran, who waited and because of whom") { |value| options[:record] = value }
+            parser.on("--report FILE.html", "on exit, make a page of it") { |value| options[:report] = value }
             parser.on("--summary", "on exit, print to stderr who ran and who waited") { options[:summary] = true }
             explain(parser)
           end
@@ -48,8 +86,9 @@ module Headway
           parser.separator("")
         end
 
-        def say_off
-          $stderr.puts "headway: HEADWAY=0 is set, so the command runs without Headway and without a summary"
+        def say_off(summary)
+          $stderr.puts "headway: HEADWAY=0 is set, so the command runs without Headway and " \
+                       "without a #{summary ? "summary" : "trace"}"
         end
 
         # The system's words without the path that Ruby appends to them.

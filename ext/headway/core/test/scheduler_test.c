@@ -550,7 +550,31 @@ TEST(under_observe_nobody_is_disturbed)
     ready(io);
     advance(MS(5000));
     tick();
-    CHECK(world.orders.preempt == NULL && world.orders.tick_ns == HW_NEVER && !must_yield(hog));
+    CHECK(world.orders.preempt == NULL && !must_yield(hog));
+    world_end();
+}
+
+TEST(under_observe_the_holder_is_looked_at_while_somebody_has_waited_for_long)
+{
+    world_start(HW_OBSERVE);
+    struct hw_thread *io = sleeper();
+    running_hog();
+    tick();
+    CHECK(!world.orders.sample && world.orders.tick_ns == HW_NEVER);
+    ready(io);
+    CHECK_EQUAL(world.now + HW_SAMPLE_NS, world.orders.tick_ns);
+    for (int sample = 0; sample < 5; sample++) {
+        advance(HW_SAMPLE_NS - 2);
+        tick();
+        CHECK(!world.orders.sample);
+        advance(2);
+        tick();
+        CHECK(world.orders.sample);
+        CHECK_EQUAL(world.now + HW_SAMPLE_NS, world.orders.tick_ns);
+    }
+    suspended(s->holder);
+    resumed(io);
+    CHECK(!world.orders.sample && world.orders.tick_ns == HW_NEVER);
     world_end();
 }
 
@@ -660,6 +684,7 @@ TEST(a_clock_that_steps_back_counts_as_no_time)
     runs(a, MS(10));
     ready(b);
     world.now -= MS(8);
+    world.waits_may_differ = true;
     suspended(a);
     check_all();
     resumed(b);
@@ -697,7 +722,9 @@ random_time(void)
 {
     static const uint64_t scales_ns[] = { US(1), US(50), MS(1), MS(10), MS(150) };
     advance(test_random(scales_ns[test_random(5)]));
-    if (test_random(50) == 0) world.now -= test_random(MS(3));
+    if (test_random(2000) != 0) return;
+    world.now -= test_random(MS(3));
+    world.waits_may_differ = true;
 }
 
 static void
@@ -728,6 +755,7 @@ static void
 revive(struct hw_thread *thread)
 {
     uint64_t known_ns = 0;
+    if (thread->state == HW_READY) world.waits_may_differ = true;
     hw_scheduler_revive(s, thread, test_random(2) ? HW_SUSPENDED : HW_RUNNING, world.now);
     for (int state = 0; state < HW_STATE_COUNT; state++) known_ns += thread->account.time_ns[state];
     world.unaccounted_ns[world_number(thread)] = world.now - known_ns;
@@ -814,6 +842,7 @@ TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once }
       { "worker", a_worker_is_interactive_again_soon_after_heavy_work },
       { "class", a_class_set_by_hand_goes_before_what_was_measured }, { "budget", forced_switches_over_the_budget_cost_granularity },
       { "quantum", under_quantum_a_holder_has_its_quantum_from_when_somebody_waits }, { "observe", under_observe_nobody_is_disturbed },
+      { "sample", under_observe_the_holder_is_looked_at_while_somebody_has_waited_for_long },
       { "policies", another_policy_empties_the_gate_and_fair_fills_it_again },
       { "vm_slice", the_vms_own_slice_is_no_voluntary_block }, { "twice", events_that_come_twice_count_once },
       { "missing", events_that_are_missing_are_made_up_for },

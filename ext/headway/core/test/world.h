@@ -16,6 +16,7 @@ struct world {
     unsigned used;
     uint64_t gone_ns[HW_STATE_COUNT];       /* times of threads that were removed */
     uint64_t now;
+    bool waits_may_differ; /* of account and attribution: the clock stepped back, or a waiting thread was revived */
     struct hw_orders orders;                /* of the last event */
 };
 
@@ -79,6 +80,13 @@ world_check_thread(const struct hw_thread *thread, unsigned counts[HW_COUNTS], u
         time_ns[state] += thread->account.time_ns[state];
     }
     CHECK_EQUAL(thread->since_ns - world.unaccounted_ns[world_number(thread)], sum_ns);
+    uint64_t waited_ns = ready ? world.now - thread->waits.since_ns : 0;
+    for (unsigned slot = 0; slot < HW_SLOTS; slot++) waited_ns += thread->waits.waited_ns[slot];
+    CHECK(thread->waits.waiting == ready);
+    if (!world.waits_may_differ) {
+        uint64_t open_ns = ready ? world.now - thread->since_ns : 0;
+        CHECK_EQUAL(thread->account.time_ns[HW_READY] + open_ns, waited_ns);
+    }
     CHECK(thread->account.voluntary < UINT64_MAX / 2 && thread->account.preempted < UINT64_MAX / 2);
 }
 
@@ -125,6 +133,8 @@ world_check(void)
         living++;
     }
     CHECK(running_threads == (s->holder != NULL));
+    CHECK_EQUAL(counts[HW_IS_READY], s->attribution.waiting);
+    CHECK_EQUAL(s->holder ? s->holder->waits.slot : HW_SLOT_NOBODY, s->attribution.holder);
     CHECK_EQUAL(living, s->living);
     for (int count = 0; count < HW_COUNTS; count++) CHECK_EQUAL(counts[count], s->counts[count]);
     for (int state = 0; state < HW_STATE_COUNT; state++) CHECK_EQUAL(time_ns[state], s->account.time_ns[state]);

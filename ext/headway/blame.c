@@ -1,0 +1,135 @@
+/* Blame: what the holder was doing while others waited, weighted by their waits.
+ *
+ * hw_blame_sample runs in the job (yield.c): with the GVL, on the holder. It calls rb_profile_frames, which allocates nothing and
+ * checks no interrupts, and puts the stack into a table allocated beforehand. Names are looked up later, in Ruby methods and at
+ * the end of a thread, by hw_blame_resolve. Until then and after, the table keeps the code its frames stand for alive, and where
+ * it is: rb_gc_mark pins.
+ *
+ * The tables of stacks and strings are protected by the GVL of the main Ractor; threads of others never get here. */
+#include "binding.h"
+
+#include <ruby/debug.h>
+#include <stdlib.h>
+
+struct hw_stacks hw_stacks;
+struct hw_strings hw_strings;
+
+bool
+hw_blame_prepare(void)
+{
+    if (hw_strings.table == NULL && !hw_strings_init(&hw_strings)) return false;
+    if (hw_stacks.frames == NULL && !hw_stacks_init(&hw_stacks)) return false;
+    hw_stacks_reset(&hw_stacks);
+    return true;
+}
+
+void
+hw_blame_sample(const struct hw_thread *record, uint64_t weight_ns, uint64_t now)
+{
+    static VALUE codes[HW_STACK_DEEPEST]; /* the GVL is held throughout */
+    static int lines[HW_STACK_DEEPEST];
+    if (weight_ns == 0) return;
+    int depth = rb_profile_frames(0, HW_STACK_DEEPEST, codes, lines);
+    uint32_t stack = hw_stacks_add(&hw_stacks, codes, lines, depth > 0 ? (unsigned)depth : 0, weight_ns);
+    if (stack) hw_record(&hw_runtime.recorder, HW_TRACE_BLAME, record->number, stack, now);
+    hw_runtime.recorder.folded = hw_stacks.folded;
+}
+
+/* -- names -------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t
+string_number(VALUE string)
+{
+    if (!RB_TYPE_P(string, T_STRING)) return hw_strings_number(&hw_strings, "", 0);
+    return hw_strings_number(&hw_strings, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+}
+
+/* With the GVL, where objects may be made. */
+void
+hw_blame_resolve(void)
+{
+    static uint32_t resolved;
+    if (hw_stacks.frames == NULL) return;
+    for (; resolved < hw_stacks.frame_count; resolved++) {
+        VALUE code = (VALUE)hw_stacks.frames[resolved].code;
+        uint32_t method = HW_STRING_OTHERS, file = 0;
+        if (code) {
+            VALUE path = rb_profile_frame_absolute_path(code);
+            method = string_number(rb_profile_frame_full_label(code));
+            file = string_number(NIL_P(path) ? rb_profile_frame_path(code) : path);
+        }
+        hw_stacks.frames[resolved].method = method;
+        hw_stacks.frames[resolved].file = file ? file : string_number(Qnil);
+    }
+}
+
+static VALUE
+ruby_string(uint32_t number)
+{
+    size_t length;
+    const char *bytes = hw_strings_get(&hw_strings, number, &length);
+    return rb_utf8_str_new(bytes, (long)length);
+}
+
+static VALUE
+frames_array(const struct hw_stack *stack)
+{
+    VALUE frames = rb_ary_new_capa(stack->depth);
+    for (uint32_t i = 0; i < stack->depth; i++) {
+        const struct hw_frame *frame = &hw_stacks.frames[hw_stacks.pool[stack->start + i] - 1];
+        rb_ary_push(frames, rb_ary_new_from_args(3, ruby_string(frame->method), ruby_string(frame->file), UINT2NUM(frame->line)));
+    }
+    return frames;
+}
+
+static int
+heavier(const void *a, const void *b)
+{
+    const struct hw_stack *left = &hw_stacks.stacks[*(const uint32_t *)a], *right = &hw_stacks.stacks[*(const uint32_t *)b];
+    return (left->weight_ns < right->weight_ns) - (left->weight_ns > right->weight_ns);
+}
+
+/* Native.blame(most) -> [samples, weight in seconds, folded stacks, [[weight, samples, [[method, file, line], …]], …]] */
+static VALUE
+blame(VALUE self, VALUE most)
+{
+    long wanted = NUM2LONG(most);
+    uint64_t samples = 0, weight_ns = 0;
+    hw_blame_resolve();
+    uint32_t count = hw_stacks.stack_count, used = 0;
+    VALUE memory;
+    uint32_t *order = ALLOCV_N(uint32_t, memory, count + 1);
+    for (uint32_t i = 0; i < count; i++) {
+        if (hw_stacks.stacks[i].samples == 0) continue;
+        order[used++] = i;
+        samples += hw_stacks.stacks[i].samples;
+        weight_ns += hw_stacks.stacks[i].weight_ns;
+    }
+    qsort(order, used, sizeof(*order), heavier);
+    VALUE rows = rb_ary_new();
+    for (uint32_t i = 0; i < used && i < wanted; i++) {
+        struct hw_stack stack = hw_stacks.stacks[order[i]];
+        rb_ary_push(rows, rb_ary_new_from_args(3, DBL2NUM((double)stack.weight_ns / 1e9), ULL2NUM(stack.samples), frames_array(&stack)));
+    }
+    ALLOCV_END(memory);
+    return rb_ary_new_from_args(4, ULL2NUM(samples), DBL2NUM((double)weight_ns / 1e9), ULL2NUM(hw_stacks.folded), rows);
+}
+
+/* -- keeping the code alive --------------------------------------------------------------------------------------------- */
+
+static void
+mark_codes(void *unused)
+{
+    for (uint32_t i = 0; i < hw_stacks.frame_count; i++) {
+        if (hw_stacks.frames[i].code) rb_gc_mark((VALUE)hw_stacks.frames[i].code);
+    }
+}
+
+static const rb_data_type_t keeper_type = { .wrap_struct_name = "Headway::Native/stacks", .function = { .dmark = mark_codes } };
+
+void
+hw_blame_init(VALUE native)
+{
+    rb_gc_register_mark_object(rb_data_typed_object_wrap(rb_cObject, &hw_stacks, &keeper_type));
+    rb_define_singleton_method(native, "blame", blame, 1);
+}

@@ -1,0 +1,155 @@
+/* Dumps of the flight recorder. The order in the file: header, definitions, the threads as they were at the first event, the
+ * events, the threads as they are now, the end. Runs without the GVL, while events go on being recorded. */
+#include "recorder.h"
+
+#include "clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct writing {
+    struct hw_recorder *recorder;
+    struct hw_dump *dump;
+    int file;
+    struct hw_trace_event *batch;
+    struct hw_buffer buffer;
+};
+
+static int
+write_away(struct writing *w, const struct hw_buffer *buffer)
+{
+    if (!hw_write_all(w->file, buffer)) return errno;
+    w->dump->bytes += buffer->length;
+    return 0;
+}
+
+static int
+write_buffer(struct writing *w)
+{
+    int error = write_away(w, &w->buffer);
+    w->buffer.length = 0;
+    return error;
+}
+
+static int
+write_known(struct writing *w, uint64_t before_ns, uint64_t time_ns)
+{
+    for (size_t i = 0; i < w->dump->known_count; i++) {
+        const struct hw_known *known = &w->dump->known[i];
+        if (known->since_ns >= before_ns) continue;
+        struct hw_trace_event event = { .time_ns = time_ns, .thread = known->thread, .value = known->state, .kind = HW_TRACE_KNOWN };
+        if (!hw_write_events(&w->buffer, &event, 1)) return ENOMEM;
+        w->dump->events++;
+    }
+    return 0;
+}
+
+static int
+write_events(struct writing *w, size_t count)
+{
+    if (!hw_write_events(&w->buffer, w->batch, count)) return ENOMEM;
+    w->dump->events += count;
+    return write_buffer(w);
+}
+
+static uint64_t
+earliest_ns(const struct hw_trace_event *events, size_t count, uint64_t now)
+{
+    uint64_t earliest = now;
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].time_ns < earliest) earliest = events[i].time_ns;
+    }
+    return earliest;
+}
+
+/* A thread that has been in its state since before the ring's first event has none there that says so. */
+static int
+write_ring(struct writing *w)
+{
+    struct hw_recorder *r = w->recorder;
+    size_t count = hw_ring_walk_next(&r->ring, &w->dump->walk, w->batch, HW_BATCH);
+    uint64_t first_ns = earliest_ns(w->batch, count, w->dump->now);
+    int error = write_known(w, first_ns, first_ns);
+    while (!error && count > 0) {
+        error = write_events(w, count);
+        count = hw_ring_walk_next(&r->ring, &w->dump->walk, w->batch, HW_BATCH);
+    }
+    return error ? error : write_known(w, HW_NEVER, w->dump->now);
+}
+
+/* Copied, so that a thread that ends needn't wait for the disk. */
+static bool
+append(struct hw_buffer *to, const struct hw_buffer *from)
+{
+    if (from->length == 0) return true;
+    uint8_t *bytes = realloc(to->bytes, to->length + from->length);
+    if (bytes == NULL) return false;
+    memcpy(bytes + to->length, from->bytes, from->length);
+    *to = (struct hw_buffer){ bytes, to->length + from->length, to->length + from->length };
+    return true;
+}
+
+static int
+write_ended(struct writing *w)
+{
+    struct hw_recorder *r = w->recorder;
+    struct hw_buffer copy = { NULL, 0, 0 };
+    pthread_mutex_lock(&r->lock);
+    bool copied = append(&copy, &r->ended[1 - r->newer]) && append(&copy, &r->ended[r->newer]);
+    pthread_mutex_unlock(&r->lock);
+    int error = copied ? write_away(w, &copy) : ENOMEM;
+    free(copy.bytes);
+    return error;
+}
+
+static int
+write_file(struct writing *w)
+{
+    struct hw_recorder *r = w->recorder;
+    struct hw_trace_header header = hw_recorder_header(r);
+    if (!hw_write_header(&w->buffer, &header)) return ENOMEM;
+    int error = write_buffer(w);
+    if (!error) error = write_ended(w);
+    if (!error) error = write_away(w, w->dump->definitions);
+    if (!error) error = write_ring(w);
+    if (error) return error;
+    uint64_t lost = hw_ring_dropped(&r->ring) + w->dump->walk.missed;
+    if (!hw_write_dropped(&w->buffer, lost, r->folded) || !hw_write_end(&w->buffer)) return ENOMEM;
+    return write_buffer(w);
+}
+
+static int
+dump_to_file(struct hw_recorder *r, struct hw_dump *dump)
+{
+    struct writing w = { .recorder = r, .dump = dump };
+    dump->events = dump->bytes = 0;
+    w.file = hw_recorder_open(dump->path);
+    if (w.file < 0) return errno;
+    w.batch = malloc(HW_BATCH * sizeof(*w.batch));
+    int error = w.batch ? write_file(&w) : ENOMEM;
+    free(w.batch);
+    free(w.buffer.bytes);
+    if (close(w.file) != 0 && !error) error = errno;
+    return error;
+}
+
+int
+hw_recorder_dump(struct hw_recorder *r, struct hw_dump *dump)
+{
+    int error = dump_to_file(r, dump);
+    pthread_mutex_lock(&r->lock);
+    r->dumps--;
+    pthread_cond_broadcast(&r->writer_cond);
+    pthread_mutex_unlock(&r->lock);
+    return error;
+}
+
+void
+hw_recorder_announce_dump(struct hw_recorder *r)
+{
+    pthread_mutex_lock(&r->lock);
+    r->dumps++;
+    pthread_mutex_unlock(&r->lock);
+}

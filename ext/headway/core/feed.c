@@ -1,0 +1,63 @@
+#include "feed.h"
+
+static enum hw_trace_kind
+kind_of(const struct hw_thread *thread, enum hw_event event)
+{
+    switch (event) {
+      case HW_EVENT_READY: return HW_TRACE_READY;
+      case HW_EVENT_RESUMED: return HW_TRACE_RESUMED;
+      case HW_EVENT_SUSPENDED: return thread->state == HW_READY ? HW_TRACE_PREEMPTED : HW_TRACE_SUSPENDED;
+      case HW_EVENT_EXITED: break;
+    }
+    return HW_TRACE_EXITED;
+}
+
+void
+hw_feed_event(struct hw_runtime *rt, const struct hw_thread *thread, enum hw_event event, uint64_t waited_ns, uint64_t now)
+{
+    struct hw_recorder *r = &rt->recorder;
+    hw_record(r, kind_of(thread, event), thread->number, 0, now);
+    if (r->set.alarm_ns > 0 && event == HW_EVENT_RESUMED && waited_ns >= r->set.alarm_ns) hw_recorder_sound_alarm(r);
+}
+
+void
+hw_feed_started(struct hw_runtime *rt, const struct hw_thread *thread, uint64_t now)
+{
+    hw_record(&rt->recorder, HW_TRACE_STARTED, thread->number, 0, now);
+}
+
+void
+hw_feed_known(struct hw_runtime *rt, uint64_t now)
+{
+    for (const struct hw_thread *thread = rt->scheduler.threads; thread; thread = thread->next) {
+        hw_record(&rt->recorder, HW_TRACE_KNOWN, thread->number, thread->state, now);
+    }
+}
+
+size_t
+hw_feed_copy_known(struct hw_runtime *rt, struct hw_known *known, size_t room)
+{
+    size_t count = 0;
+    for (const struct hw_thread *thread = rt->scheduler.threads; thread && count < room; thread = thread->next) {
+        known[count++] = (struct hw_known){ .since_ns = thread->since_ns, .thread = thread->number, .state = thread->state };
+    }
+    return count;
+}
+
+void
+hw_feed_open(struct hw_runtime *rt)
+{
+    pthread_mutex_lock(&rt->lock);
+    atomic_store(&rt->recorder.recording, true);
+    hw_feed_known(rt, hw_now_ns());
+    pthread_mutex_unlock(&rt->lock);
+}
+
+void
+hw_feed_close(struct hw_runtime *rt)
+{
+    pthread_mutex_lock(&rt->lock);
+    hw_feed_known(rt, hw_now_ns());
+    atomic_store(&rt->recorder.recording, false);
+    pthread_mutex_unlock(&rt->lock);
+}

@@ -1,0 +1,20 @@
+/* What the runtime's events put into the recorder. Called with the runtime's lock held, which is also what makes it safe to free
+ * the ring: it is only freed after `recording` was turned off under this lock. */
+#ifndef HW_FEED_H
+#define HW_FEED_H
+
+#include "runtime.h"
+
+/* After the scheduler has taken the event in; waited_ns: of a thread that was ready. */
+void hw_feed_event(struct hw_runtime *runtime, const struct hw_thread *thread, enum hw_event event, uint64_t waited_ns, uint64_t now);
+void hw_feed_started(struct hw_runtime *runtime, const struct hw_thread *thread, uint64_t now);
+
+/* Every living thread's state. */
+void hw_feed_known(struct hw_runtime *runtime, uint64_t now);
+size_t hw_feed_copy_known(struct hw_runtime *runtime, struct hw_known *known, size_t room);
+
+/* Locks not held: the recorder is set up; makes the living threads known and lets events in. And the way back. */
+void hw_feed_open(struct hw_runtime *runtime);
+void hw_feed_close(struct hw_runtime *runtime);
+
+#endif

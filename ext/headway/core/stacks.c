@@ -1,0 +1,107 @@
+#include "stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FRAME_TABLE (HW_FRAMES_MOST * 2)
+#define STACK_TABLE (HW_STACKS_MOST * 2)
+#define POOL (HW_STACKS_MOST * 32)
+
+bool
+hw_stacks_init(struct hw_stacks *s)
+{
+    memset(s, 0, sizeof(*s));
+    s->frames = calloc(HW_FRAMES_MOST, sizeof(*s->frames));
+    s->stacks = calloc(HW_STACKS_MOST, sizeof(*s->stacks));
+    s->pool = calloc(POOL, sizeof(*s->pool));
+    s->frame_table = calloc(FRAME_TABLE, sizeof(*s->frame_table));
+    s->stack_table = calloc(STACK_TABLE, sizeof(*s->stack_table));
+    if (!s->frames || !s->stacks || !s->pool || !s->frame_table || !s->stack_table) {
+        hw_stacks_free(s);
+        return false;
+    }
+    s->pool[0] = s->frame_count = s->stack_count = s->pool_used = 1;
+    s->stacks[0].depth = 1;
+    return true;
+}
+
+void
+hw_stacks_free(struct hw_stacks *s)
+{
+    free(s->frames);
+    free(s->stacks);
+    free(s->pool);
+    free(s->frame_table);
+    free(s->stack_table);
+    memset(s, 0, sizeof(*s));
+}
+
+static uint32_t
+mix(uint32_t hash, uint64_t value)
+{
+    uint64_t product = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(product >> 32) ^ (uint32_t)product;
+}
+
+/* 0: no room */
+static uint32_t
+frame_number(struct hw_stacks *s, uintptr_t code, uint32_t line)
+{
+    uint32_t place = mix(line, code) % FRAME_TABLE;
+    for (; s->frame_table[place]; place = (place + 1) % FRAME_TABLE) {
+        const struct hw_frame *frame = &s->frames[s->frame_table[place] - 1];
+        if (frame->code == code && frame->line == line) return s->frame_table[place];
+    }
+    if (s->frame_count == HW_FRAMES_MOST) return 0;
+    s->frames[s->frame_count] = (struct hw_frame){ .code = code, .line = line };
+    s->frame_table[place] = ++s->frame_count;
+    return s->frame_count;
+}
+
+/* 0: no room */
+static uint32_t
+stack_number(struct hw_stacks *s, const uint32_t *frames, unsigned depth)
+{
+    uint32_t hash = depth;
+    for (unsigned i = 0; i < depth; i++) hash = mix(hash, frames[i]);
+    uint32_t place = hash % STACK_TABLE;
+    for (; s->stack_table[place]; place = (place + 1) % STACK_TABLE) {
+        const struct hw_stack *stack = &s->stacks[s->stack_table[place] - 1];
+        if (stack->hash == hash && stack->depth == depth &&
+            memcmp(&s->pool[stack->start], frames, depth * sizeof(*frames)) == 0) return s->stack_table[place];
+    }
+    if (s->stack_count == HW_STACKS_MOST || s->pool_used + depth > POOL) return 0;
+    s->stacks[s->stack_count] = (struct hw_stack){ .start = s->pool_used, .depth = depth, .hash = hash };
+    memcpy(&s->pool[s->pool_used], frames, depth * sizeof(*frames));
+    s->pool_used += depth;
+    s->stack_table[place] = ++s->stack_count;
+    return s->stack_count;
+}
+
+uint32_t
+hw_stacks_add(struct hw_stacks *s, const uintptr_t *codes, const int *lines, unsigned depth, uint64_t weight_ns)
+{
+    if (s->frames == NULL || depth == 0) return 0;
+    if (depth > HW_STACK_DEEPEST) depth = HW_STACK_DEEPEST;
+    uint32_t frames[HW_STACK_DEEPEST];
+    bool room = true;
+    for (unsigned i = 0; i < depth && room; i++) {
+        frames[i] = frame_number(s, codes[i], lines[i] > 0 ? (uint32_t)lines[i] : 0);
+        room = frames[i] != 0;
+    }
+    uint32_t number = room ? stack_number(s, frames, depth) : 0;
+    if (number == 0) {
+        s->folded++;
+        number = HW_STACK_FOLDED;
+    }
+    s->stacks[number - 1].weight_ns += weight_ns;
+    s->stacks[number - 1].samples++;
+    return number;
+}
+
+void
+hw_stacks_reset(struct hw_stacks *s)
+{
+    for (uint32_t i = 0; i < s->stack_count; i++) s->stacks[i].weight_ns = s->stacks[i].samples = 0;
+    s->folded = 0;
+}

@@ -1,0 +1,45 @@
+/* A table of stacks, for blame: each stack and each frame is kept once, with the waits a stack has caused. Everything is allocated
+ * at once; adding a stack allocates nothing. Bounded: a stack that finds no room counts as HW_STACK_FOLDED, and is counted.
+ *
+ * A frame is a code (of Ruby: what rb_profile_frames gives, kept alive by whoever owns the table) and a line. Not synchronised: the
+ * GVL protects it. */
+#ifndef HW_STACKS_H
+#define HW_STACKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HW_FRAMES_MOST 8192
+#define HW_STACKS_MOST 4096
+#define HW_STACK_DEEPEST 64 /* frames nearest to the leaf */
+#define HW_STACK_FOLDED 1   /* the first stack; its only frame is the first frame, which has no code */
+
+struct hw_frame {
+    uintptr_t code;
+    uint32_t line;
+    uint32_t method, file; /* strings; 0: not yet known */
+};
+
+struct hw_stack {
+    uint32_t start, depth, hash; /* frames[start ... start + depth] in the pool, leaf first */
+    uint64_t weight_ns, samples;
+};
+
+struct hw_stacks {
+    struct hw_frame *frames;     /* of number - 1, and so on */
+    struct hw_stack *stacks;
+    uint32_t *pool;              /* frame numbers */
+    uint32_t *frame_table, *stack_table;
+    uint32_t frame_count, stack_count, pool_used;
+    uint64_t folded;
+};
+
+bool hw_stacks_init(struct hw_stacks *stacks); /* false: memory is short; hw_stacks_add returns 0 then */
+void hw_stacks_free(struct hw_stacks *stacks);
+
+/* The stack's number, leaf first. */
+uint32_t hw_stacks_add(struct hw_stacks *stacks, const uintptr_t *codes, const int *lines, unsigned depth, uint64_t weight_ns);
+/* Weights and counts start at zero again. */
+void hw_stacks_reset(struct hw_stacks *stacks);
+
+#endif

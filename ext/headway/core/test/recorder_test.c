@@ -1,0 +1,260 @@
+/* The recorder: what was recorded is in the file, whatever happens to threads, processes and disks. */
+#include "analysis.h"
+#include "recorder.h"
+#include "clock.h"
+#include "test.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PRODUCERS 3
+
+static struct hw_recorder recorder;
+static struct hw_analysis analysis;
+static char directory[] = "/tmp/headway-recorder-XXXXXX";
+static char path[HW_PATH_LONGEST];
+
+static void
+clean_up(void)
+{
+    atomic_store(&recorder.recording, false);
+    hw_recorder_stop(&recorder);
+    hw_analysis_free(&analysis);
+    unlink(path);
+}
+
+static int
+start(const char *file, bool flight, uint64_t slots)
+{
+    static bool ready;
+    struct hw_recording set = { .flight = flight, .slots = slots };
+    test_clean_up = clean_up;
+    if (!ready) CHECK(hw_recorder_init(&recorder) && mkdtemp(directory));
+    ready = true;
+    snprintf(path, sizeof(path), "%s/trace.headway", directory);
+    snprintf(set.path, sizeof(set.path), "%s", file ? file : path);
+    hw_analysis_init(&analysis, false);
+    int error = hw_recorder_start(&recorder, &set);
+    atomic_store(&recorder.recording, error == 0);
+    return error;
+}
+
+static int
+stop(void)
+{
+    atomic_store(&recorder.recording, false);
+    return hw_recorder_stop(&recorder);
+}
+
+/* The file, read back. */
+static const struct hw_analysed_process *
+read_back(const char *file)
+{
+    struct hw_trace_damage damage = { 0 };
+    CHECK(hw_analysis_add(&analysis, file, &damage));
+    return &analysis.processes[analysis.process_count - 1];
+}
+
+static void *
+produce(void *arg)
+{
+    uint32_t thread = (uint32_t)(uintptr_t)arg;
+    for (unsigned i = 0; i < test_effort(40000); i++) {
+        enum hw_trace_kind kind = (enum hw_trace_kind)(HW_TRACE_READY + i % 3);
+        hw_record(&recorder, kind, thread, 0, hw_now_ns());
+        if (i % 1000 == 0) sched_yield();
+    }
+    return NULL;
+}
+
+static void
+run_producers(void)
+{
+    pthread_t threads[PRODUCERS];
+    for (uintptr_t i = 0; i < PRODUCERS; i++) CHECK(pthread_create(&threads[i], NULL, produce, (void *)(i + 1)) == 0);
+    for (int i = 0; i < PRODUCERS; i++) pthread_join(threads[i], NULL);
+}
+
+TEST(a_stream_has_everything)
+{
+    CHECK(start(NULL, false, 1 << 20) == 0);
+    hw_recorder_name_thread(&recorder, 1, "first", 5, "a.rb:1", 6);
+    run_producers();
+    uint64_t recorded = hw_ring_claimed(&recorder.ring);
+    CHECK_EQUAL(PRODUCERS * test_effort(40000), recorded);
+    CHECK(stop() == 0);
+    const struct hw_analysed_process *process = read_back(path);
+    CHECK_EQUAL(recorded, process->events);
+    CHECK_EQUAL(0, process->dropped);
+    CHECK_EQUAL(getpid(), process->header.pid);
+    CHECK(process->damage.what[0] == 0);
+    clean_up();
+}
+
+TEST(what_found_no_place_is_counted)
+{
+    CHECK(start(NULL, false, 4) == 0);
+    run_producers();
+    uint64_t recorded = hw_ring_claimed(&recorder.ring), dropped = hw_ring_dropped(&recorder.ring);
+    CHECK_EQUAL(PRODUCERS * test_effort(40000), recorded + dropped);
+    CHECK(stop() == 0);
+    const struct hw_analysed_process *process = read_back(path);
+    CHECK_EQUAL(recorded, process->events);
+    CHECK_EQUAL(dropped, process->dropped);
+    clean_up();
+}
+
+TEST(it_stops_and_starts)
+{
+    for (unsigned round = 0; round < 20; round++) {
+        CHECK(start(NULL, round % 2, 64) == 0);
+        for (unsigned i = 0; i < 30; i++) hw_record(&recorder, HW_TRACE_READY, 1, 0, hw_now_ns());
+        CHECK(stop() == 0);
+        CHECK(stop() == 0);
+        if (round % 2 == 0) CHECK_EQUAL(30, read_back(path)->events);
+        hw_analysis_free(&analysis);
+    }
+    clean_up();
+}
+
+TEST(a_file_that_cannot_be_written_is_refused)
+{
+    CHECK_EQUAL(ENOENT, start("/nonexistent/trace", false, 64));
+    CHECK(recorder.ring.slots == NULL);
+    if (access("/dev/full", W_OK) == 0) CHECK_EQUAL(ENOSPC, start("/dev/full", false, 64));
+    clean_up();
+}
+
+TEST(a_disk_that_fills_up_ends_the_recording)
+{
+    struct rlimit before, small;
+    CHECK(start(NULL, false, 1 << 16) == 0);
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = before;
+    small.rlim_cur = 20000;
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
+    uint64_t until_ns = hw_now_ns() + 20 * HW_NS_PER_S;
+    while (hw_recording(&recorder) && hw_now_ns() < until_ns) {
+        for (uint32_t i = 0; i < 1000; i++) hw_record(&recorder, HW_TRACE_READY, i, i, hw_now_ns());
+        usleep(1000);
+    }
+    setrlimit(RLIMIT_FSIZE, &before);
+    CHECK(!hw_recording(&recorder));
+    CHECK_EQUAL(EFBIG, atomic_load(&recorder.failure));
+    CHECK(strcmp(path, recorder.failed_path) == 0);
+    CHECK_EQUAL(EFBIG, stop());
+    read_back(path); /* what is there can be read */
+    clean_up();
+}
+
+/* -- dumps -------------------------------------------------------------------------------------------------------------- */
+
+static int
+dump(uint64_t *events)
+{
+    struct hw_buffer definitions = { NULL, 0, 0 };
+    struct hw_known known = { .since_ns = 1, .thread = 77, .state = HW_SUSPENDED };
+    struct hw_dump dump = { .path = path, .definitions = &definitions, .known = &known, .known_count = 1, .now = hw_now_ns() };
+    hw_ring_walk_start(&recorder.ring, &dump.walk);
+    hw_recorder_announce_dump(&recorder);
+    int error = hw_recorder_dump(&recorder, &dump);
+    *events = dump.events;
+    return error;
+}
+
+TEST(a_dump_has_the_newest_and_who_was_there)
+{
+    uint64_t events;
+    CHECK(start(NULL, true, 1024) == 0);
+    for (unsigned i = 0; i < 5000; i++) hw_record(&recorder, HW_TRACE_READY + i % 3, 1, 0, hw_now_ns());
+    hw_recorder_name_thread(&recorder, 1, "first", 5, "a.rb:1", 6);
+    CHECK(dump(&events) == 0);
+    CHECK_EQUAL(1024 + 2, events);
+    const struct hw_analysed_process *process = read_back(path);
+    CHECK_EQUAL(events, process->events);
+    CHECK_EQUAL(2, analysis.thread_count);
+    CHECK(stop() == 0);
+    clean_up();
+}
+
+static atomic_bool dumping;
+
+static void *
+keep_dumping(void *unused)
+{
+    (void)unused;
+    uint64_t events;
+    while (atomic_load(&dumping)) {
+        if (dump(&events) != 0) abort();
+    }
+    return NULL;
+}
+
+TEST(a_dump_disturbs_nobody)
+{
+    pthread_t dumper;
+    CHECK(start(NULL, true, 4096) == 0);
+    atomic_store(&dumping, true);
+    CHECK(pthread_create(&dumper, NULL, keep_dumping, NULL) == 0);
+    run_producers();
+    atomic_store(&dumping, false);
+    pthread_join(dumper, NULL);
+    CHECK(read_back(path)->damage.what[0] == 0);
+    CHECK(stop() == 0);
+    clean_up();
+}
+
+/* -- fork --------------------------------------------------------------------------------------------------------------- */
+
+static void
+child(bool tells)
+{
+    if (tells) {
+        for (unsigned i = 0; i < 10; i++) hw_record(&recorder, HW_TRACE_READY, 5, 0, hw_now_ns());
+        hw_recorder_ensure(&recorder);
+        _exit(stop() == 0 ? 0 : 1);
+    }
+    _exit(0);
+}
+
+TEST(a_child_writes_its_own)
+{
+    char own[HW_PATH_LONGEST], one[32];
+    CHECK(start(NULL, false, 4096) == 0);
+    for (int tells = 1; tells >= 0; tells--) {
+        for (unsigned i = 0; i < 100; i++) hw_record(&recorder, HW_TRACE_READY, 1, 0, hw_now_ns());
+        hw_recorder_before_fork(&recorder);
+        pid_t pid = fork();
+        if (pid == 0) {
+            hw_recorder_after_fork_child(&recorder);
+            child(tells);
+        }
+        hw_recorder_after_fork_parent(&recorder);
+        int status;
+        CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+        snprintf(one, sizeof(one), "/trace.%ld.headway", (long)pid);
+        snprintf(own, sizeof(own), "%s%s", directory, one);
+        CHECK_EQUAL(tells ? 0 : -1, (uint64_t)(int64_t)access(own, R_OK));
+        if (!tells) continue;
+        const struct hw_analysed_process *process = read_back(own);
+        CHECK_EQUAL(10, process->events);
+        CHECK_EQUAL(getpid(), process->header.parent_pid);
+        unlink(own);
+    }
+    CHECK(stop() == 0);
+    CHECK_EQUAL(200, read_back(path)->events);
+    clean_up();
+    rmdir(directory);
+}
+
+TESTS({ "a_stream_has_everything", a_stream_has_everything }, { "what_found_no_place_is_counted", what_found_no_place_is_counted },
+      { "it_stops_and_starts", it_stops_and_starts },
+      { "a_file_that_cannot_be_written_is_refused", a_file_that_cannot_be_written_is_refused },
+      { "a_disk_that_fills_up_ends_the_recording", a_disk_that_fills_up_ends_the_recording },
+      { "a_dump_has_the_newest_and_who_was_there", a_dump_has_the_newest_and_who_was_there },
+      { "a_dump_disturbs_nobody", a_dump_disturbs_nobody }, { "a_child_writes_its_own", a_child_writes_its_own })

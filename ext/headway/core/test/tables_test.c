@@ -1,0 +1,106 @@
+/* Strings and stacks: each is kept once, and there is an end to it. */
+#include "stacks.h"
+#include "strings.h"
+#include "test.h"
+
+static struct hw_strings strings;
+static struct hw_stacks stacks;
+
+static void
+clean_up(void)
+{
+    hw_strings_free(&strings);
+    hw_stacks_free(&stacks);
+}
+
+static void
+start(void)
+{
+    test_clean_up = clean_up;
+    CHECK(hw_strings_init(&strings) && hw_stacks_init(&stacks));
+}
+
+static uint32_t
+number_of(const char *text)
+{
+    return hw_strings_number(&strings, text, strlen(text));
+}
+
+TEST(a_string_is_kept_once)
+{
+    size_t length;
+    start();
+    uint32_t first = number_of("first"), second = number_of("second"), empty = number_of("");
+    CHECK(first != second && empty != first && first != HW_STRING_OTHERS);
+    CHECK_EQUAL(first, number_of("first"));
+    CHECK_EQUAL(second, hw_strings_find(&strings, "second", 6));
+    CHECK_EQUAL(HW_STRING_OTHERS, hw_strings_find(&strings, "third", 5));
+    CHECK(memcmp(hw_strings_get(&strings, second, &length), "second", 6) == 0 && length == 6);
+    hw_strings_get(&strings, 99, &length);
+    CHECK_EQUAL(0, length);
+    clean_up();
+}
+
+TEST(strings_have_an_end)
+{
+    char text[2 * HW_STRING_LONGEST];
+    start();
+    memset(text, 'x', sizeof(text));
+    CHECK_EQUAL(hw_strings_number(&strings, text, sizeof(text)), hw_strings_number(&strings, text, HW_STRING_LONGEST));
+    uint32_t kept = strings.count;
+    for (uint32_t i = 0; i < 2 * HW_STRINGS_MOST; i++) {
+        size_t length = (size_t)snprintf(text, sizeof(text), "string %u", i);
+        uint32_t number = hw_strings_number(&strings, text, length);
+        CHECK_EQUAL(++kept <= HW_STRINGS_MOST ? kept : HW_STRING_OTHERS, number);
+    }
+    clean_up();
+    CHECK_EQUAL(HW_STRING_OTHERS, number_of("no table"));
+}
+
+TEST(a_stack_is_kept_once_and_gathers_weight)
+{
+    const uintptr_t codes[] = { 0x1000, 0x2000, 0x3000 };
+    const int lines[] = { 1, 2, 3 }, elsewhere[] = { 1, 2, 4 };
+    start();
+    uint32_t one = hw_stacks_add(&stacks, codes, lines, 3, 10), two = hw_stacks_add(&stacks, codes, elsewhere, 3, 5);
+    CHECK(one != two && one > HW_STACK_FOLDED);
+    CHECK_EQUAL(one, hw_stacks_add(&stacks, codes, lines, 3, 7));
+    CHECK(hw_stacks_add(&stacks, codes, lines, 2, 1) != one);
+    CHECK_EQUAL(17, stacks.stacks[one - 1].weight_ns);
+    CHECK_EQUAL(2, stacks.stacks[one - 1].samples);
+    CHECK_EQUAL(5, stacks.frame_count); /* three, one on another line, the folded one */
+    CHECK_EQUAL(0, hw_stacks_add(&stacks, codes, lines, 0, 1));
+    hw_stacks_reset(&stacks);
+    CHECK_EQUAL(0, stacks.stacks[one - 1].weight_ns);
+    clean_up();
+    CHECK_EQUAL(0, hw_stacks_add(&stacks, codes, lines, 3, 1));
+}
+
+/* Whatever comes, no weight is lost. */
+TEST(stacks_have_an_end)
+{
+    start();
+    uint64_t added = 0, kept = 0;
+    for (unsigned i = 0; i < 3 * HW_STACKS_MOST; i++) {
+        uintptr_t codes[HW_STACK_DEEPEST + 10];
+        int lines[HW_STACK_DEEPEST + 10];
+        unsigned depth = 1 + (unsigned)test_random(HW_STACK_DEEPEST + 9);
+        for (unsigned frame = 0; frame < depth; frame++) {
+            codes[frame] = 16 * (1 + test_random(5000));
+            lines[frame] = (int)test_random(4) - 1;
+        }
+        uint64_t weight_ns = test_random(1000);
+        uint32_t number = hw_stacks_add(&stacks, codes, lines, depth, weight_ns);
+        CHECK(number > 0 && number <= stacks.stack_count);
+        added += weight_ns;
+    }
+    CHECK(stacks.folded > 0 && stacks.frame_count <= HW_FRAMES_MOST && stacks.stack_count <= HW_STACKS_MOST);
+    CHECK_EQUAL(stacks.folded, stacks.stacks[HW_STACK_FOLDED - 1].samples);
+    for (uint32_t i = 0; i < stacks.stack_count; i++) kept += stacks.stacks[i].weight_ns;
+    CHECK_EQUAL(added, kept);
+    clean_up();
+}
+
+TESTS({ "a_string_is_kept_once", a_string_is_kept_once }, { "strings_have_an_end", strings_have_an_end },
+      { "a_stack_is_kept_once_and_gathers_weight", a_stack_is_kept_once_and_gathers_weight },
+      { "stacks_have_an_end", stacks_have_an_end })

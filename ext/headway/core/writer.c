@@ -1,0 +1,132 @@
+/* The writer: the native thread that brings events from the ring to the file in mode stream. It sleeps for a quarter of the time
+ * in which two million events a second would fill the ring, a quarter of a second at the most. */
+#include "recorder.h"
+
+#include "clock.h"
+#include "cond.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NS_PER_SLOT 125
+#define SHORTEST_NAP_NS (1 * HW_NS_PER_MS)
+#define LONGEST_NAP_NS (250 * HW_NS_PER_MS)
+/* Bytes that are worth a write of their own while there is more in the ring. */
+#define ENOUGH_BYTES (256 * 1024)
+
+bool
+hw_write_all(int file, const struct hw_buffer *buffer)
+{
+    for (size_t done = 0; done < buffer->length;) {
+        ssize_t written = write(file, buffer->bytes + done, buffer->length - done);
+        if (written > 0) done += (size_t)written;
+        else if (written < 0 && errno != EINTR) return false;
+        else if (written == 0) {
+            errno = ENOSPC;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Lock held, or nobody else there. */
+void
+hw_writer_fail(struct hw_recorder *r, int error)
+{
+    hw_recorder_path(r, r->failed_path);
+    atomic_store(&r->failure, error);
+    atomic_store(&r->recording, false);
+}
+
+static bool
+encode_batch(struct hw_recorder *r)
+{
+    size_t count = hw_ring_take(&r->ring, r->batch, HW_BATCH);
+    if (count > 0 && !hw_write_events(&r->encoded, r->batch, count)) hw_writer_fail(r, ENOMEM);
+    return count == HW_BATCH;
+}
+
+static void
+encode_losses(struct hw_recorder *r)
+{
+    uint64_t dropped = hw_ring_dropped(&r->ring);
+    if (dropped == r->reported_dropped && r->folded == r->reported_folded) return;
+    r->reported_dropped = dropped;
+    r->reported_folded = r->folded;
+    if (!hw_write_dropped(&r->encoded, dropped, r->folded)) hw_writer_fail(r, ENOMEM);
+}
+
+void
+hw_writer_encode(struct hw_recorder *r)
+{
+    while (encode_batch(r)) {}
+    encode_losses(r);
+}
+
+/* Lock held; released while the disk is waited for. */
+static void
+write_away(struct hw_recorder *r)
+{
+    if (r->encoded.length == 0) return;
+    struct hw_buffer empty = r->writing;
+    r->writing = r->encoded;
+    r->encoded = empty;
+    r->encoded.length = 0;
+    pthread_mutex_unlock(&r->lock);
+    int error = hw_write_all(r->file, &r->writing) ? 0 : errno;
+    pthread_mutex_lock(&r->lock);
+    if (error) hw_writer_fail(r, error);
+    else r->bytes += r->writing.length;
+    r->writing.length = 0;
+}
+
+static uint64_t
+nap_ns(const struct hw_recorder *r)
+{
+    uint64_t nap = hw_ring_slots(&r->ring) * NS_PER_SLOT;
+    return nap < SHORTEST_NAP_NS ? SHORTEST_NAP_NS : nap > LONGEST_NAP_NS ? LONGEST_NAP_NS : nap;
+}
+
+static void *
+run(void *arg)
+{
+    struct hw_recorder *r = arg;
+    uint64_t nap = nap_ns(r);
+    pthread_mutex_lock(&r->lock);
+    while (!r->writer_must_end && atomic_load(&r->failure) == 0) {
+        bool more = encode_batch(r);
+        if (!more) encode_losses(r);
+        if (!more || r->encoded.length >= ENOUGH_BYTES) write_away(r);
+        if (!more && !r->writer_must_end) hw_cond_wait_until(&r->writer_cond, &r->lock, hw_now_ns() + nap);
+    }
+    pthread_mutex_unlock(&r->lock);
+    return NULL;
+}
+
+/* Lock held. */
+bool
+hw_writer_start(struct hw_recorder *r)
+{
+    sigset_t all, before;
+    r->writer_must_end = false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    r->writer_runs = pthread_create(&r->writer, NULL, run, r) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return r->writer_runs;
+}
+
+void
+hw_writer_end(struct hw_recorder *r)
+{
+    pthread_mutex_lock(&r->lock);
+    bool runs = r->writer_runs;
+    r->writer_must_end = true;
+    pthread_cond_signal(&r->writer_cond);
+    pthread_mutex_unlock(&r->lock);
+    if (!runs) return;
+    pthread_join(r->writer, NULL);
+    r->writer_runs = false;
+}

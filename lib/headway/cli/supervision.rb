@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+module Headway
+  module CLI
+    # Runs the command as a child, for what is to be done after it ended. Signals go on to it, its status comes back.
+    module Supervision
+      # What a user or a service manager sends; a terminal sends INT and QUIT to the child by itself.
+      FORWARDED = %w[TERM HUP USR1 USR2 CONT TTIN TTOU WINCH].freeze
+      KEPT_FROM_US = %w[INT QUIT].freeze
+      private_constant :FORWARDED, :KEPT_FROM_US
+
+      class << self
+        # @yield in the child: replaces it by the command
+        # @return [Process::Status]
+        def run
+          pid = fork do
+            yield
+          rescue UsageError => error
+            $stderr.puts "headway: #{error.message}"
+            exit!(2)
+          end
+          forward_to(pid) { Process.wait2(pid).last }
+        end
+
+        # Ends this process the way the child ended.
+        # @return [Integer] the exit status, if it exited
+        def end_like(status)
+          return status.exitstatus unless status.signaled?
+
+          trap(status.termsig, "DEFAULT")
+          Process.kill(status.termsig, Process.pid)
+          sleep 1
+          128 + status.termsig
+        end
+
+        private
+
+        def forward_to(pid)
+          before = FORWARDED.to_h { |name| [name, trap(name) { forward(name, pid) }] }
+          before.merge!(KEPT_FROM_US.to_h { |name| [name, trap(name) { nil }] })
+          yield
+        ensure
+          before&.each { |name, handler| trap(name, handler || "DEFAULT") }
+        end
+
+        def forward(name, pid)
+          Process.kill(name, pid)
+        rescue Errno::ESRCH
+          nil # it has just ended
+        end
+      end
+    end
+  end
+end

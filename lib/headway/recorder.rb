@@ -1,0 +1,122 @@
+# frozen_string_literal: true
+
+require_relative "recorder/options"
+require_relative "recorder/alarm"
+
+module Headway
+  # Records who ran, who waited and because of whom, into a trace file.
+  #
+  #   Headway::Recorder.start(file: "out.headway")                          # streams everything to the file
+  #   Headway::Recorder.start(file: "out.headway", mode: :flight,           # keeps the last million events ...
+  #                           wait_threshold: 0.5, on_signal: "USR2")       # ... and writes them when something happens
+  #
+  # A forked child writes a file of its own: out.PID.headway.
+  module Recorder
+    NOTHING = { mode: nil, file: nil, events: 0, dropped: 0, bytes: 0, folded: 0, slots: 0 }.freeze
+    private_constant :NOTHING
+
+    class << self
+      # Starts recording; starts Headway too, with policy observe, if it isn't.
+      #
+      # @param file [String, nil] where the trace goes; in mode flight, where {stop} and the end of the process dump to
+      # @param events [Integer] the ring's size, 24 bytes each; rounded up to a power of two
+      # @param mode [:stream, :flight, nil] default: stream with a file, else flight
+      # @param wait_threshold [Numeric, nil] seconds; mode flight dumps when a wait took that long. It takes a Ruby thread, which
+      #   waits without the GVL
+      # @param on_signal [String, nil] mode flight dumps at this signal, such as "USR2"
+      # @return [Boolean] whether it records now; {Headway.notices} says why when it doesn't
+      # @raise [SettingError] a value that means nothing
+      def start(file: nil, events: Options::EVENTS, mode: nil, wait_threshold: nil, on_signal: nil)
+        options = Options.check(file: file, events: events, mode: mode, wait_threshold: wait_threshold, on_signal: on_signal)
+        return false unless Headway.started? || Headway.start(policy: :observe)
+
+        stop
+        reason = Native.record_start(options.file, options.flight?, options.events, (options.wait_threshold.to_f * 1e9).round, about)
+        return refuse(options, reason) if reason
+
+        @options = options
+        at_exit_once
+        Alarm.start(options)
+        true
+      end
+
+      # Stops. What was recorded is in the file then; mode flight dumps to its file, if it has one.
+      #
+      # @return [Boolean] whether it was recording
+      def stop
+        return false unless Native.record_state
+
+        Alarm.stop
+        try_dump(Native.record_path) if @options&.flight? && Native.record_path
+        stopped = Native.record_stop
+        failure&.then { |text| Notices.add(text) }
+        stopped
+      end
+
+      # Writes what the flight recorder holds, and goes on recording.
+      #
+      # @param path [String, nil] default: the file given to {start}, else headway-PID.headway here
+      # @return [String] the path
+      # @raise [Error] no flight recorder runs, or the file can't be written
+      def dump(path = nil)
+        path = File.expand_path(path || Native.record_path || "headway-#{Process.pid}.headway")
+        done = Native.record_dump(path)
+        raise Error, "no dump to #{path}: #{done}" if done.is_a?(String)
+
+        path
+      end
+
+      # @return [Boolean]
+      def recording?
+        Native.recording?
+      end
+
+      # @return [Hash] mode, file, events recorded, events dropped, bytes written, stacks folded, slots of the ring
+      def stats
+        flight, events, dropped, bytes, folded, slots = Native.record_state
+        return NOTHING if slots.nil?
+
+        { mode: flight ? :flight : :stream, file: Native.record_path, events: events, dropped: dropped, bytes: bytes,
+          folded: folded, slots: slots }
+      end
+
+      # @return [String, nil] what ended a recording before its time
+      def failure
+        path, why = Native.record_failure
+        path && "recording stopped: #{path}: #{why}"
+      end
+
+      # A dump nobody called for: says what goes wrong instead of raising it.
+      #
+      # @return [String, nil] the path
+      def try_dump(path)
+        dump(path)
+      rescue Error => error
+        Notices.add(error.message)
+        nil
+      end
+
+      private
+
+      def refuse(options, reason)
+        Notices.add("recording is off: #{[options.file, reason].compact.join(": ")}")
+        false
+      end
+
+      def about
+        require "etc"
+        [RUBY_VERSION, VERSION, Headway.policy.to_s, Headway.preempt.to_s, command, (Headway.quantum_ms * 1_000_000).round,
+         Etc.nprocessors]
+      end
+
+      def command
+        [$PROGRAM_NAME, *ARGV].join(" ").scrub("?")
+      end
+
+      # Registered as early as recording starts, so it comes after the program's own.
+      def at_exit_once
+        @at_exit ||= at_exit { stop } && true
+      end
+    end
+  end
+end

@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+module Headway
+  module Recorder
+    # What makes the flight recorder dump by itself: a signal, or a wait that took too long. Each dump gets a file of its own:
+    # out.signal-1.headway, out.wait-1.headway.
+    module Alarm
+      # A program that always waits too long must not spend its time dumping.
+      MOST_DUMPS = 10
+      PAUSE_S = 5
+      LOOK_S = 3600
+      private_constant :MOST_DUMPS, :PAUSE_S, :LOOK_S
+
+      # Restarts the thread, which a forked child doesn't have.
+      module AfterFork
+        def _fork
+          super.tap { |pid| Alarm.start_thread if pid.zero? }
+        end
+      end
+      private_constant :AfterFork
+
+      class << self
+        # @param options [Options]
+        # @return [void]
+        def start(options)
+          @options = options
+          @previous = trap(options.on_signal) { dump("signal") } if options.on_signal
+          return unless options.wait_threshold
+
+          Process.singleton_class.prepend(AfterFork)
+          start_thread
+        rescue ArgumentError => error # a signal that Ruby keeps for itself
+          @previous = nil
+          Notices.add("no dump on a signal: #{error.message}")
+        end
+
+        # @return [void]
+        def stop
+          options, @options = @options, nil
+          trap(options.on_signal, @previous || "DEFAULT") if options&.on_signal
+          @previous = nil
+          @thread&.kill
+          @thread = nil
+        end
+
+        # @return [void]
+        def start_thread
+          return unless @options&.wait_threshold
+
+          @thread = Thread.new { watch }
+          @thread.name = "headway recorder"
+          @thread.report_on_exception = false
+        end
+
+        private
+
+        def watch
+          seen = Native.alarms
+          MOST_DUMPS.times do
+            now = seen
+            now = Native.await_alarm(seen, LOOK_S) while now == seen && @options
+            return unless @options
+
+            dump("wait")
+            sleep(PAUSE_S)
+            seen = Native.alarms
+          end
+        end
+
+        def dump(why)
+          Recorder.try_dump(path(why))
+        end
+
+        def path(why)
+          base = Native.record_path || File.expand_path("headway-#{Process.pid}.headway")
+          extension = File.extname(base)
+          stem = base.delete_suffix(extension)
+          number = 1
+          number += 1 while File.exist?("#{stem}.#{why}-#{number}#{extension}")
+          "#{stem}.#{why}-#{number}#{extension}"
+        end
+      end
+    end
+  end
+end

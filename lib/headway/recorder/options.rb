@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+module Headway
+  module Recorder
+    # What a recording is started with.
+    Options = Struct.new(:file, :events, :mode, :wait_threshold, :on_signal, keyword_init: true) do
+      def flight?
+        mode == :flight
+      end
+    end
+
+    class Options
+      EVENTS = 1_000_000
+      EVENTS_RANGE = (1..100_000_000).freeze
+      MODES = [:stream, :flight].freeze
+      WAIT_RANGE_S = (0.001..3600).freeze
+      private_constant :EVENTS_RANGE, :MODES, :WAIT_RANGE_S
+
+      class << self
+        # @return [Options] frozen, with the file's absolute path
+        # @raise [SettingError]
+        def check(file:, events:, mode:, wait_threshold:, on_signal:)
+          mode = mode.nil? ? (file ? :stream : :flight) : mode.to_s.to_sym
+          check_mode(mode, file, wait_threshold || on_signal)
+          check_number("events", events, Integer, EVENTS_RANGE)
+          check_number("wait_threshold", wait_threshold, Numeric, WAIT_RANGE_S) if wait_threshold
+          new(file: file && File.expand_path(file), events: events, mode: mode, wait_threshold: wait_threshold,
+              on_signal: on_signal && signal(on_signal)).freeze
+        end
+
+        private
+
+        def check_mode(mode, file, dumps)
+          raise SettingError, "mode is #{mode.inspect}: give stream or flight" unless MODES.include?(mode)
+          return if mode == :flight
+          raise SettingError, "mode is stream: give a file, too" unless file
+          raise SettingError, "wait_threshold and on_signal are for mode flight: a stream writes everything anyway" if dumps
+        end
+
+        def check_number(name, value, type, range)
+          return if value.is_a?(type) && range.cover?(value)
+
+          raise SettingError, "#{name} is #{value.inspect[0, 60]}: give #{range.begin} to #{range.end}"
+        end
+
+        def signal(name)
+          short = name.to_s.delete_prefix("SIG")
+          return short if Signal.list.key?(short)
+
+          raise SettingError, "on_signal is #{name.inspect[0, 60]}: give the name of a signal, such as USR2"
+        end
+      end
+    end
+  end
+end
