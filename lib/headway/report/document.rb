@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "headline"
 
 module Headway
@@ -19,8 +18,8 @@ module Headway
       # @return [Hash] described in docs/report-json.md
       def to_h
         @to_h ||= begin
-          data = @trace.to_h
-          data.key?(:headline) ? data : data.merge(headline: Headline.of(data))
+          data = readable(@trace.to_h)
+          data.merge(headline: Headline.of(data))
         end
       end
 
@@ -29,27 +28,24 @@ module Headway
         @labels ||= Labels.new(to_h)
       end
 
-      # Names are the recorded program's: those that are no UTF-8 must not keep the report from being written.
-      #
-      # @param data [Hash]
-      # @return [String]
-      def self.json(data, pretty: false)
-        pretty ? JSON.pretty_generate(data) : JSON.generate(data)
-      rescue JSON::GeneratorError, EncodingError
-        cleaned = clean(data)
-        pretty ? JSON.pretty_generate(cleaned) : JSON.generate(cleaned)
+      private
+
+      # Names are the recorded program's, which needn't be UTF-8; every report is.
+      def readable(data)
+        blame = data[:blame]
+        data.merge(processes: clean(data[:processes]), threads: clean(data[:threads]), marks: clean(data[:marks]),
+                   blame: blame.merge(frames: clean(blame[:frames])))
       end
 
-      def self.clean(value)
-        case value
-        when Hash then value.transform_values { |one| clean(one) }
-        when Array then value.map { |one| clean(one) }
-        when String then value.dup.force_encoding(Encoding::UTF_8).scrub("?")
-        when Float then value.finite? ? value : nil
-        else value
-        end
+      def clean(rows)
+        return rows if rows.all? { |row| row.each_value.all? { |value| readable?(value) } }
+
+        rows.map { |row| row.transform_values { |value| readable?(value) ? value : value.dup.force_encoding(Encoding::UTF_8).scrub("?") } }
       end
-      private_class_method :clean
+
+      def readable?(value)
+        !value.is_a?(String) || (value.encoding != Encoding::BINARY && value.valid_encoding?) || value.ascii_only?
+      end
     end
   end
 end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "json"
 require_relative "timeline"
 require_relative "firefox/stacks"
 require_relative "firefox/markers"
@@ -32,12 +33,12 @@ module Headway
 
       # @param output [IO]
       def write(output)
-        output << '{"meta":' << Document.json(meta) << ',"libs":[],"threads":['
+        output << '{"meta":' << JSON.generate(meta) << ',"libs":[],"threads":['
         lanes = {}
         @timeline.each_lane { |thread, lane| lanes[thread] = lane }
-        @data[:threads].each_with_index do |thread, index|
+        threads.each_with_index do |thread, index|
           output << "," unless index.zero?
-          output << Document.json(thread_of(thread, lanes[thread[:id]]))
+          output << JSON.generate(thread_of(thread, lanes[thread[:id]]))
         end
         output << "]}\n"
       end
@@ -66,8 +67,15 @@ module Headway
         0 # the viewer then shows 1970, and every time within the trace as it is
       end
 
+      # The viewer takes a file without a thread for some other format.
+      def threads
+        return @data[:threads] unless @data[:threads].empty?
+
+        [{ id: 0, process: @data[:processes].first&.dig(:id), number: 1, start_s: 0.0, end_s: 0.0 }]
+      end
+
       def thread_of(thread, lane)
-        process = processes.fetch(thread[:process])
+        process = processes.fetch(thread[:process]) { { command: "", pid: 0, start_s: 0.0, end_s: 0.0 } }
         strings = {}
         stacks = Stacks.new(@data[:blame], strings)
         {
@@ -99,9 +107,9 @@ module Headway
       end
 
       def list(holders)
-        return if holders.size < 2
+        return if holders.size < 2 # the one is named already
 
-        holders.first(5).map { |thread, ticks| "#{@labels.thread(thread)} #{Summary::Text.duration(ticks / 1e7)}" }.join(", ")
+        holders.first(3).map { |thread, ticks| "#{@labels.thread(thread)} #{(ticks / 1e4).round(3)} ms" }.join(", ")
       end
 
       def add_marks(markers, thread)
@@ -136,8 +144,8 @@ module Headway
 
       # The viewer groups a process' threads under one that it calls main.
       def main?(thread)
-        @mains ||= @data[:threads].group_by { |one| one[:process] }
-                                  .transform_values { |threads| threads.min_by { |one| one[:number] }[:id] }
+        @mains ||= threads.group_by { |one| one[:process] }
+                          .transform_values { |one_process| one_process.min_by { |one| one[:number] }[:id] }
         @mains[thread[:process]] == thread[:id]
       end
 

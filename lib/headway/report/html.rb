@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "json"
+
 module Headway
   module Report
     # The page: one file with the analysis and every lane in it. A lane is bytes that the core made and the page reads,
@@ -24,7 +26,7 @@ module Headway
         bytes = String.new(encoding: Encoding::BINARY)
         data = @document.to_h.merge(lanes: append(@document.trace.lanes, :thread, bytes),
                                     gc_lanes: append(@document.trace.gc_lanes, :process, bytes))
-        output << before << escape(Document.json(data)) << between << [bytes].pack("m0") << after
+        output << before << escape(JSON.generate(data)) << between << [bytes].pack("m0") << after
       end
 
       private

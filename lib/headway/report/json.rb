@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "json"
+
 module Headway
   module Report
     # The analysis as one JSON object, described in docs/report-json.md.
@@ -11,7 +13,7 @@ module Headway
 
       # @param output [IO]
       def write(output)
-        output << Document.json(@document.to_h, pretty: true) << "\n"
+        output << JSON.pretty_generate(@document.to_h) << "\n"
       end
     end
   end

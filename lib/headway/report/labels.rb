@@ -8,7 +8,7 @@ module Headway
     # characters, the same one for a hundred threads, or none.
     class Labels
       # What the block of a method says of itself is of no use to whoever looks for the method.
-      PART_OF = /\A(?:(?:block|rescue|ensure|\d+ levels?|block \(\d+ levels?\)) (?:of |in )?(?:block )?(?:in )?)+/.freeze
+      PART_OF = /\A(?:(?:block|rescue|ensure)(?: \(\d+ levels?\))? in )+/.freeze
       NOBODY = "nobody (the GVL was free)"
       private_constant :PART_OF
 

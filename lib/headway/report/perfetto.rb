@@ -56,23 +56,24 @@ module Headway
 
       def write_lane(output, thread, lane)
         track = thread_track(thread)
-        begins = STATES.map { |state| @packets.begin_tail(track, state, "thread", output) }
-        plain_end = @packets.end_tail(track)
+        beginnings = STATES.map { |state| @packets.beginning(track, state, "thread", output) }
+        ending = @packets.ending(track)
         buffer = String.new(encoding: Encoding::BINARY, capacity: BUFFER + 1024)
         Timeline.each_segment(lane) do |from, to, state|
           next if state == Timeline::ABSENT
 
-          @packets.append(buffer, from * 100, begins[state])
-          tail = state == Timeline::READY ? wait_end(track, @timeline.holders(thread, from, to), buffer) : plain_end
-          @packets.append(buffer, to * 100, tail)
+          beginnings[state].append(buffer, Protobuf.varint(from * 100))
+          event = state == Timeline::READY ? wait_end(track, @timeline.holders(thread, from, to), output) : ending
+          event.append(buffer, Protobuf.varint(to * 100))
           flush(output, buffer) if buffer.bytesize > BUFFER
         end
         output << buffer
       end
 
+      # Names it gives a number go to the output before the buffer does.
       def wait_end(track, holders, output)
         entries = holders.first(HOLDERS).map { |holder, ticks| [@labels.thread(holder), ticks / 10_000.0] }
-        @packets.end_tail(track, "waited for, ms", entries, output)
+        @packets.telling_end(track, "waited for, ms", entries, output)
       end
 
       def flush(output, buffer)

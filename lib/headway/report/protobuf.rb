@@ -12,7 +12,9 @@ module Headway
       SMALL = Array.new(16_384) do |value|
         (value < 128 ? [value] : [(value & 127) | 128, value >> 7]).pack("C*").freeze
       end.freeze
-      private_constant :VARINT, :FIXED64, :BYTES, :SMALL
+      # The same as two bytes that more follow.
+      LOW = Array.new(16_384) { |value| [(value & 127) | 128, (value >> 7) | 128].pack("C*").freeze }.freeze
+      private_constant :VARINT, :FIXED64, :BYTES, :SMALL, :LOW
 
       module_function
 
@@ -22,11 +24,11 @@ module Headway
         return SMALL[value] if value < 16_384
 
         bytes = String.new(encoding: Encoding::BINARY)
-        while value > 127
-          bytes << ((value & 127) | 128)
-          value >>= 7
+        while value > 16_383
+          bytes << LOW[value & 16_383]
+          value >>= 14
         end
-        bytes << value
+        bytes << SMALL[value]
       end
 
       # @return [String] a field with a number, a boolean or an enum's number

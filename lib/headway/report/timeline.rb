@@ -54,20 +54,26 @@ module Headway
       end
 
       # @param thread [Integer] who waited
-      # @return [Hash{Integer, nil => Integer}] ticks that each thread held the GVL in that time, the longest first; nil
-      #   stands for nobody
+      # @return [Array<Array(Integer, Integer)>] each thread that held the GVL in that time and for how many ticks, the
+      #   longest first; nil instead of a thread stands for nobody
       def holders(thread, from, to)
         starts, ends, owners = holds(@process_of[thread])
-        found = Hash.new(0)
-        index = [(starts.bsearch_index { |start| start > from } || starts.size) - 1, 0].max
-        while index < starts.size && (start = starts[index]) < to
-          held = (ends[index] < to ? ends[index] : to) - (start > from ? start : from)
-          found[owners[index]] += held if held.positive?
+        index = starts.bsearch_index { |start| start > from } || starts.size
+        index -= 1 if index.positive?
+        found = {}
+        free = to - from
+        while (start = starts[index]) && start < to
+          finish = ends[index]
+          held = (finish < to ? finish : to) - (start > from ? start : from)
+          if held.positive?
+            owner = owners[index]
+            found[owner] = (found[owner] || 0) + held
+            free -= held
+          end
           index += 1
         end
-        free = to - from - found.sum { |_, ticks| ticks }
         found[nil] = free if free.positive?
-        found.size < 2 ? found : found.sort_by { |_, ticks| -ticks }.to_h
+        found.size < 2 ? found.to_a : found.sort_by { |_, ticks| -ticks }
       end
 
       private

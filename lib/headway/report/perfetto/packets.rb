@@ -31,7 +31,11 @@ module Headway
           @tracks = 0
           @interned = INTERNED.to_h { |kind, _| [kind, {}] }
           @sequence = Protobuf.number(PACKET[:sequence], 1)
+          @event_heads = {}
+          @titles = {}
+          @entry_heads = {}
           @needs_state = @sequence + Protobuf.number(PACKET[:sequence_flags], NEEDS_STATE)
+          @before_event = @needs_state + Protobuf.bytes(PACKET[:track_event], "")[0...-1] # its length is to follow
         end
 
         # @return [String] the packet that comes first
@@ -67,54 +71,84 @@ module Headway
         end
 
         # @param output [#<<] takes the packets that give a name its number, which has to come first
-        # @return [String] what follows the time in the packet that begins such a slice
-        def begin_tail(track, name, category, output)
-          tail(SLICE_BEGIN, track, Protobuf.number(EVENT[:category], intern(:categories, category, output)) +
-                                   Protobuf.number(EVENT[:name], intern(:names, name, output)))
+        # @return [Event] the beginning of such a slice
+        def beginning(track, name, category, output)
+          event(SLICE_BEGIN, track, named(name, category, output))
         end
 
-        # @param entries [Array<Array(String, Float)>] what the slice's arguments say under the title
-        # @return [String] what follows the time in the packet that ends a slice
-        def end_tail(track, title = nil, entries = nil, output = nil)
-          tail(SLICE_END, track, title ? dictionary(title, entries, output) : "".b)
+        # @return [Event] the end of a slice
+        def ending(track)
+          event(SLICE_END, track, "".b)
+        end
+
+        # The end of a slice whose arguments say something: for each name a number.
+        #
+        # @param title [String]
+        # @param entries [Array<Array(String, Float)>]
+        # @return [Event]
+        def telling_end(track, title, entries, output)
+          inner = (@titles[title] ||= Protobuf.number(ANNOTATION[:name], intern(:annotation_names, title, output))).dup
+          entries.each { |name, value| inner << entry_head(name, output) << [value].pack("E") }
+          event(SLICE_END, track, Protobuf.bytes(EVENT[:annotations], inner))
         end
 
         # @return [String] a whole slice
         def slice(track, name, category, from_ns, to_ns, output)
-          head = begin_tail(track, name, category, output)
-          append(append("".b, from_ns, head), to_ns, end_tail(track))
+          buffer = "".b
+          beginning(track, name, category, output).append(buffer, Protobuf.varint(from_ns))
+          ending(track).append(buffer, Protobuf.varint(to_ns))
         end
 
         # @return [String] an event without length
         def instant(track, name, category, time_ns, output)
-          append("".b, time_ns,
-                 tail(INSTANT, track, Protobuf.number(EVENT[:category], intern(:categories, category, output)) +
-                                      Protobuf.number(EVENT[:name], intern(:names, name, output))))
+          event(INSTANT, track, named(name, category, output)).append("".b, Protobuf.varint(time_ns))
         end
 
-        # Adds the packet of a tail and its time.
-        #
-        # @return [String] the buffer
-        def append(buffer, time_ns, tail)
-          time = Protobuf.varint(time_ns)
-          buffer << 0x0a << Protobuf.varint(1 + time.bytesize + tail.bytesize) << 0x40 << time << tail
+        # An event but for its time.
+        class Event
+          TIMESTAMP = 0x40
+          PACKET = 0x0a
+          private_constant :TIMESTAMP, :PACKET
+
+          # @param rest [String] the packet's fields after its time
+          def initialize(rest)
+            @rest = rest
+            @heads = []
+          end
+
+          # @param time [String] nanoseconds as a varint
+          # @return [String] the buffer with the packet added to it
+          def append(buffer, time)
+            buffer << (@heads[time.bytesize] || head(time.bytesize)) << time << @rest
+          end
+
+          private
+
+          def head(time_bytes)
+            length = Protobuf.varint(1 + time_bytes + @rest.bytesize)
+            @heads[time_bytes] = [PACKET].pack("C") << length << TIMESTAMP
+          end
         end
 
         private
 
-        def tail(type, track, rest)
-          @needs_state + Protobuf.bytes(PACKET[:track_event],
-                                        Protobuf.number(EVENT[:type], type) +
-                                        Protobuf.number(EVENT[:track], track) + rest)
+        def event(type, track, rest)
+          head = @event_heads[(track << 2) | type] ||=
+            Protobuf.number(EVENT[:type], type) + Protobuf.number(EVENT[:track], track)
+          Event.new(@before_event + Protobuf.varint(head.bytesize + rest.bytesize) << head << rest)
         end
 
-        def dictionary(title, entries, output)
-          inner = entries.sum(Protobuf.number(ANNOTATION[:name], intern(:annotation_names, title, output))) do |name, value|
-            Protobuf.bytes(ANNOTATION[:entries],
-                           Protobuf.number(ANNOTATION[:name], intern(:annotation_names, name, output)) +
-                           Protobuf.double(ANNOTATION[:double], value))
+        def named(name, category, output)
+          Protobuf.number(EVENT[:category], intern(:categories, category, output)) +
+            Protobuf.number(EVENT[:name], intern(:names, name, output))
+        end
+
+        # All of an entry but its number, which is always eight bytes.
+        def entry_head(name, output)
+          @entry_heads[name] ||= begin
+            named = Protobuf.number(ANNOTATION[:name], intern(:annotation_names, name, output))
+            Protobuf.bytes(ANNOTATION[:entries], named + Protobuf.double(ANNOTATION[:double], 0.0))[0...-8].freeze
           end
-          Protobuf.bytes(EVENT[:annotations], inner)
         end
 
         def intern(kind, text, output)
