@@ -6,8 +6,9 @@ require "json"
 require "headway/report"
 require "headway/report/html"
 require "report/made_trace"
+require "report/browser"
 
-# The file; what a browser makes of it is page_test's.
+# The file; how the page behaves is page_test's.
 class HtmlTest < Minitest::Test
   STUB = File.join(__dir__, "stub.html")
 
@@ -64,7 +65,29 @@ class HtmlTest < Minitest::Test
     assert_equal 3, parts(html(MadeTraces.stalled, page: page)).first["threads"].size
   end
 
+  def test_a_browser_shows_it
+    skip "there is no Chromium" unless Report::Browser.program
+
+    in_a_browser(MadeTraces.stalled) do |browser|
+      assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render`.".delete("`"),
+                   browser.evaluate("document.getElementById('headline').textContent").delete("`")
+      assert_empty browser.complaints
+    end
+  end
+
   private
+
+  def in_a_browser(trace)
+    Dir.mktmpdir do |directory|
+      Headway::Report.html(trace, path = File.join(directory, "out.html"))
+      browser = Report::Browser.new(Report::Browser.program)
+      browser.open(path)
+      browser.settle
+      yield browser
+    ensure
+      browser&.close
+    end
+  end
 
   def html(trace, page: STUB)
     output = StringIO.new(String.new(encoding: "UTF-8"))

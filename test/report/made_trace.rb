@@ -27,7 +27,7 @@ class MadeTrace
     wall_s = threads.map { |thread| thread[:end_s] }.max || 0.0
     {
       headway: "0.1.0", schema: 1, wall_s: wall_s, processes: @processes.map.with_index { |one, id| process(one, id, wall_s) },
-      totals: totals(threads, wall_s), wait_histogram: [], threads: threads,
+      totals: totals(threads, wall_s), wait_histogram: histogram, threads: threads,
       blame: { samples: @stacks.sum { |stack| stack[:samples] }, weight_s: @stacks.sum(0.0) { |stack| stack[:weight_s] },
                folded: 0, frames: @frames, stacks: @stacks },
       gc: { count: @gc.size, total_s: gc_s, max_s: @gc.map { |_, from, to| to - from }.max || 0.0 },
@@ -82,6 +82,14 @@ class MadeTrace
       gc_s: gc_s, wait: spread(@threads.flat_map { |thread| lengths(thread, :ready) }),
       hold: spread(@threads.flat_map { |thread| lengths(thread, :running) }),
       switches: { voluntary: threads.size, preempted: 0 } }
+  end
+
+  # Buckets of a factor of ten.
+  def histogram
+    waits = @threads.flat_map { |thread| lengths(thread, :ready) }.select(&:positive?)
+    waits.group_by { |wait| Math.log10(wait).floor }.sort.map do |power, same|
+      { from_s: 10.0**power, to_s: 10.0**(power + 1), count: same.size }
+    end
   end
 
   def gc_s = @gc.sum(0.0) { |_, from, to| to - from }

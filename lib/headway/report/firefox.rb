@@ -67,7 +67,7 @@ module Headway
         0 # the viewer then shows 1970, and every time within the trace as it is
       end
 
-      # The viewer takes a file without a thread for some other format.
+      # The viewer has nothing to show without a thread.
       def threads
         return @data[:threads] unless @data[:threads].empty?
 
