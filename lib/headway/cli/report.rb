@@ -28,7 +28,7 @@ module Headway
 
           targets[:text] = STDOUT if targets.empty?
           check(targets, files)
-          make(targets, read(files))
+          make(targets, read(files, lanes: targets.keys.any? { |form| Headway::Report::LANED.include?(form) }))
           0
         rescue Headway::Report::Error => error
           raise UsageError, error.message
@@ -75,9 +75,9 @@ module Headway
           targets.map { |form, _| "--#{form}" }.join(" and ")
         end
 
-        def read(files)
+        def read(files, lanes:)
           require_relative "../trace"
-          trace = Headway::Trace.open(*files)
+          trace = Headway::Trace.open(*files, lanes: lanes)
           Headway::Report::Document.new(trace).tap(&:to_h)
         rescue Headway::Trace::Error => error
           raise UsageError, error.message.lines.first.to_s.chomp

@@ -2,6 +2,7 @@
 
 require "json"
 require_relative "timeline"
+require_relative "firefox/sightings"
 require_relative "firefox/stacks"
 require_relative "firefox/markers"
 
@@ -10,8 +11,7 @@ module Headway
     # A trace for profiler.firefox.com, in its "processed profile" format: a thread per thread, its waits, collections and
     # marks as markers, and its blame as samples: the call tree says what the thread held the GVL with while others waited.
     #
-    # A trace keeps of blame what each stack weighs in all, not when it was seen, so a thread's samples stand evenly over
-    # its life and only their weights mean something.
+    # The analysis knows what each stack weighs in all; when it was seen is looked up among the events.
     class Firefox
       # The viewer brings older versions up to its own; this one has all that is needed here.
       VERSION = 48
@@ -26,6 +26,7 @@ module Headway
       # @param most_waits [Integer] with more than that, the longest of them are shown
       def initialize(document, most_waits: MOST_WAITS)
         @data = document.to_h
+        @seen = Sightings.of(document.trace, @data)
         @labels = document.labels
         @timeline = Timeline.new(document.trace, @data[:threads])
         @most_waits = most_waits
@@ -83,7 +84,7 @@ module Headway
           processName: process[:command], processStartupTime: ms(process[:start_s]),
           processShutdownTime: ms(process[:end_s]), registerTime: ms(thread[:start_s]),
           unregisterTime: ms(thread[:end_s]), pausedRanges: [], pid: process[:pid].to_s, tid: thread[:id] + 1,
-          samples: stacks.samples(thread), **stacks.tables,
+          samples: stacks.samples(thread, @seen[thread[:id]]), **stacks.tables,
           markers: markers(thread, lane, strings), stringArray: strings.keys
         }
       end

@@ -10,7 +10,8 @@ module Headway
       # What the block of a method says of itself is of no use to whoever looks for the method.
       PART_OF = /\A(?:(?:block|rescue|ensure)(?: \(\d+ levels?\))? in )+/.freeze
       NOBODY = "nobody (the GVL was free)"
-      private_constant :PART_OF
+      OTHERS = "other threads"
+      private_constant :PART_OF, :NOBODY, :OTHERS
 
       # @param data [Hash] as {Trace#to_h} returns it
       def initialize(data)
@@ -25,6 +26,12 @@ module Headway
       # @return [String] a label that no other thread of the trace has
       def thread(id)
         id.nil? ? NOBODY : @labels.fetch(id) { "thread #{id}" }
+      end
+
+      # @param part [Hash] of a thread's waited_for
+      # @return [String] whom it stands for
+      def holder(part)
+        part[:others] ? OTHERS : thread(part[:thread])
       end
 
       # @return [String] `Class#method file:line`

@@ -35,7 +35,7 @@ module Headway
       def pairs
         all = @data[:threads].flat_map { |thread| thread[:waited_for].map { |part| [thread, part] } }
         all.select { |_, part| part[:s] >= 1e-6 }.max_by(MOST_PAIRS) { |_, part| part[:s] }.map do |thread, part|
-          { waiter: @labels.thread(thread[:id]), holder: @labels.thread(part[:thread]), time: part[:s],
+          { waiter: @labels.thread(thread[:id]), holder: @labels.holder(part), time: part[:s],
             share: thread[:ready_s].positive? ? part[:s] / thread[:ready_s] : 0.0 }
         end
       end

@@ -17,14 +17,14 @@ module Headway
           @of_thread = nil
         end
 
+        # @param thread [Hash] a row of the trace's
+        # @param seen [Hash{Array<Integer> => Array<Float>}, nil] when each of the thread's stacks was seen, in seconds
         # @return [Hash] the samples table; what {#tables} returns is complete only after it
-        def samples(thread)
+        def samples(thread, seen = nil)
           stacks = @blame[:stacks].select { |stack| stack[:thread] == thread[:id] && stack[:weight_s].positive? }
-          step_ms = (thread[:end_s] - thread[:start_s]) * 1000.0 / [stacks.size, 1].max
-          times = stacks.each_index.map { |index| (thread[:start_s] * 1000.0 + step_ms * (index + 0.5)).round(4) }
-          { stack: stacks.map { |stack| place(stack[:frames]) }, time: times,
-            weight: stacks.map { |stack| (stack[:weight_s] * 1000.0).round(4) }, weightType: "tracing-ms",
-            length: stacks.size }
+          rows = seen ? at_their_times(stacks, seen, thread) : spread(stacks, thread)
+          { stack: rows.map { |_, frames,| place(frames) }, time: rows.map { |time,| (time * 1000.0).round(4) },
+            weight: rows.map { |_, _, weight| (weight * 1000.0).round(4) }, weightType: "tracing-ms", length: rows.size }
         end
 
         # @return [Hash]
@@ -35,6 +35,20 @@ module Headway
         end
 
         private
+
+        # A stack that was seen several times weighs the same each time: the trace keeps only the sum.
+        def at_their_times(stacks, seen, thread)
+          stacks.flat_map do |stack|
+            times = seen.fetch(stack[:frames]) { [thread[:start_s]] }
+            times.map { |time| [time, stack[:frames], stack[:weight_s] / times.size] }
+          end.sort_by(&:first)
+        end
+
+        # Evenly over the thread's life.
+        def spread(stacks, thread)
+          step_s = (thread[:end_s] - thread[:start_s]) / [stacks.size, 1].max
+          stacks.each_with_index.map { |stack, index| [thread[:start_s] + step_s * (index + 0.5), stack[:frames], stack[:weight_s]] }
+        end
 
         # @param frames [Array<Integer>] leaf first
         # @return [Integer, nil]
