@@ -5,6 +5,7 @@
  *
  * Every method here runs with the GVL and keeps it, so none can interleave with another. */
 #include "binding.h"
+#include "trace.h"
 
 #include <pthread.h>
 
@@ -161,4 +162,5 @@ Init_headway(void)
     rb_define_singleton_method(native, "signal_lost?", signal_lost_p, 0);
     rb_define_singleton_method(native, "pass", hw_pass, 0);
     hw_stats_init(native);
+    hw_trace_init(native);
 }

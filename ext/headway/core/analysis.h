@@ -1,0 +1,102 @@
+/* What traces say: per thread its times, waits and holds, whom it waited for, what its stacks made others wait; GC and marks.
+ * One pass over each file, in the order of the events' times; memory depends on the threads, not on the events, unless lanes
+ * are asked for.
+ *
+ * Identities, in nanoseconds and exact whatever the events are: a thread's running + ready + suspended is its end - start; what
+ * it waited for whom sums to its ready time; a process's running + idle is its end - start.
+ *
+ * Times are of each process's own CLOCK_MONOTONIC; header.wall_ns - header.clock_ns takes them to the common clock. */
+#ifndef HW_ANALYSIS_H
+#define HW_ANALYSIS_H
+
+#include "durations.h"
+#include "lane.h"
+#include "number_map.h"
+#include "thread.h"
+#include "trace_reader.h"
+#include "trace_tables.h"
+
+#include <stdatomic.h>
+
+#define HW_ANALYSIS_THREADS_MOST 65536 /* of all files; further ones are left out and their events counted as unread */
+#define HW_ANALYSIS_PRECISE_THREADS 4096 /* have histograms of two digits, further ones of one */
+#define HW_ANALYSIS_MARKS_MOST 100000
+#define HW_ANALYSIS_PAIRS_MOST (UINT32_C(1) << 21) /* of a waiter and whom it waited for */
+#define HW_ANALYSIS_BLAMES_MOST (UINT32_C(1) << 20) /* of a thread and a stack */
+#define HW_NOBODY UINT32_MAX
+
+/* Bounds of the wait histogram's buckets: 0, then 1, 1.5, 2, 3, 5, 7 times every power of ten from 100 ns on. */
+#define HW_WAIT_BUCKETS 103
+
+struct hw_analysed_thread {
+    uint32_t process, number;
+    enum hw_state state;
+    bool exited;
+    uint64_t since_ns; /* in the state */
+    uint64_t start_ns, end_ns;
+    uint64_t time_ns[HW_STATE_COUNT];
+    struct hw_durations wait, hold; /* those that ended */
+    uint64_t voluntary, preempted;
+    struct hw_number_map caused;    /* waiting thread -> how long it waited while this one held the GVL */
+    uint64_t unassigned_ns;         /* what it waited beyond HW_ANALYSIS_PAIRS_MOST */
+    struct hw_lane lane;            /* in units since the process's lane_origin_ns */
+
+    uint32_t ready_place;           /* in the list of ready threads */
+    uint64_t charged_ns;            /* until when its wait is assigned to holders */
+    uint64_t sampled_ns;            /* when its stack was last blamed */
+    struct hw_number_map blamed;    /* stack -> place in blames */
+    uint32_t open_mark;             /* the innermost; 0: none */
+    uint32_t folded_marks;          /* open ones inside it that are not kept */
+};
+
+struct hw_analysed_process {
+    struct hw_trace_header header;
+    struct hw_trace_damage damage;
+    struct hw_tables tables;
+    uint64_t start_ns, end_ns;        /* of the events; both the header's clock when there are none */
+    uint64_t events, dropped, folded; /* folded: stacks the recorder didn't keep */
+    uint64_t unread;                  /* events of threads beyond HW_ANALYSIS_THREADS_MOST */
+    uint64_t idle_ns;                 /* nobody held the GVL */
+    uint64_t gc_count, gc_ns, gc_max_ns;
+    struct hw_number_map idle_caused; /* waiting thread -> how long it waited while nobody held the GVL */
+    struct hw_lane gc_lane;
+    uint64_t lane_origin_ns;          /* time 0 of its lanes: a whole number of units on the common clock */
+};
+
+/* Marks nest; one left open ends with its thread. */
+struct hw_analysed_mark {
+    uint32_t thread, string;
+    uint64_t start_ns, end_ns; /* equal for an instant */
+    bool instant;
+    uint32_t outer;            /* place + 1 */
+};
+
+struct hw_analysed_blame {
+    uint32_t thread, stack;
+    uint64_t weight_ns, samples;
+};
+
+struct hw_analysis {
+    bool lanes;
+    atomic_bool cancelled; /* set by another thread: the pass ends soon, and fails */
+    struct hw_analysed_process *processes;
+    struct hw_analysed_thread *threads;
+    struct hw_analysed_mark *marks;
+    struct hw_analysed_blame *blames;
+    uint32_t process_count, thread_count, thread_capacity, mark_count, mark_capacity, blame_count, blame_capacity, pair_count;
+    uint64_t marks_folded;
+    uint64_t blame_samples, blame_ns, blames_folded; /* folded: samples beyond HW_ANALYSIS_BLAMES_MOST */
+    struct hw_durations wait, hold;
+    uint64_t wait_buckets[HW_WAIT_BUCKETS];
+};
+
+void hw_analysis_init(struct hw_analysis *analysis, bool lanes);
+void hw_analysis_free(struct hw_analysis *analysis);
+
+/* Reads one more file, of which its first `longest` bytes. False: nothing of it could be read, and *damage says why. Damage further on is in the process. */
+bool hw_analysis_add(struct hw_analysis *analysis, const char *path, uint64_t longest, struct hw_trace_damage *damage);
+
+/* Where a bucket of wait_buckets begins; `bucket` may be HW_WAIT_BUCKETS: where the last one ends. */
+uint64_t hw_wait_bucket_from_ns(uint32_t bucket);
+
+#endif

@@ -1,0 +1,117 @@
+/* Who waited for whom. A ready thread's time is assigned up to charged_ns; the rest belongs to the present holder. So it is
+ * charged when the holder changes and when the wait ends, and the charges of a wait sum to it without a gap. */
+#include "analysis_pass.h"
+
+/* The map that tells for whom threads waited while `holder` had the GVL. */
+static struct hw_number_map *
+caused_by(struct hw_pass *pass, uint32_t holder)
+{
+    return holder == HW_NOBODY ? &pass->process->idle_caused : &pass->analysis->threads[holder].caused;
+}
+
+static void
+charge(struct hw_pass *pass, struct hw_number_map *caused, uint32_t index)
+{
+    struct hw_analysis *analysis = pass->analysis;
+    struct hw_analysed_thread *waiter = &analysis->threads[index];
+    uint64_t duration_ns = pass->now_ns - waiter->charged_ns;
+    if (duration_ns == 0) return;
+    waiter->charged_ns = pass->now_ns;
+
+    uint64_t *pair = hw_number_map_find(caused, index);
+    if (!pair && analysis->pair_count < HW_ANALYSIS_PAIRS_MOST) {
+        pair = hw_number_map_put(caused, index);
+        if (pair) analysis->pair_count++;
+        else pass->failed = true;
+    }
+    if (pair) *pair += duration_ns;
+    else waiter->unassigned_ns += duration_ns;
+}
+
+void
+hw_pass_becomes_ready(struct hw_pass *pass, uint32_t index)
+{
+    if (!hw_pass_room(pass, &pass->ready, pass->ready_count, &pass->ready_capacity, UINT32_MAX, sizeof(*pass->ready))) return;
+    struct hw_analysed_thread *thread = &pass->analysis->threads[index];
+    thread->ready_place = pass->ready_count;
+    thread->charged_ns = pass->now_ns;
+    pass->ready[pass->ready_count++] = index;
+}
+
+void
+hw_pass_leaves_ready(struct hw_pass *pass, uint32_t index)
+{
+    struct hw_analysed_thread *threads = pass->analysis->threads;
+    uint32_t place = threads[index].ready_place;
+    if (place >= pass->ready_count || pass->ready[place] != index) return; /* there was no memory for it */
+    charge(pass, caused_by(pass, pass->holder), index);
+    uint32_t last = pass->ready[--pass->ready_count];
+    pass->ready[place] = last;
+    threads[last].ready_place = place;
+}
+
+void
+hw_pass_set_holder(struct hw_pass *pass, uint32_t index)
+{
+    if (index == pass->holder) return;
+    struct hw_number_map *caused = caused_by(pass, pass->holder);
+    for (uint32_t i = 0; i < pass->ready_count; i++) charge(pass, caused, pass->ready[i]);
+    if (pass->holder == HW_NOBODY) pass->process->idle_ns += pass->now_ns - pass->holder_since_ns;
+    pass->holder = index;
+    pass->holder_since_ns = pass->now_ns;
+}
+
+/* -- blame --------------------------------------------------------------------------------------------------------------- */
+
+/* What the holder made others wait since its hold began or its stack was last blamed. */
+static uint64_t
+weight_ns(struct hw_pass *pass, const struct hw_analysed_thread *holder)
+{
+    if (holder->state != HW_RUNNING) return 0;
+    uint64_t since_ns = holder->since_ns > holder->sampled_ns ? holder->since_ns : holder->sampled_ns;
+    uint64_t sum_ns = 0;
+    for (uint32_t i = 0; i < pass->ready_count; i++) {
+        uint64_t ready_ns = pass->analysis->threads[pass->ready[i]].since_ns;
+        sum_ns += pass->now_ns - (ready_ns > since_ns ? ready_ns : since_ns);
+    }
+    return sum_ns;
+}
+
+static struct hw_analysed_blame *
+blame_of(struct hw_pass *pass, uint32_t index, uint32_t stack)
+{
+    struct hw_analysis *analysis = pass->analysis;
+    struct hw_number_map *blamed = &analysis->threads[index].blamed;
+    if (stack == UINT32_MAX) return NULL;
+    uint64_t *place = hw_number_map_find(blamed, stack);
+    if (place) return &analysis->blames[*place];
+
+    if (!hw_pass_room(pass, &analysis->blames, analysis->blame_count, &analysis->blame_capacity, HW_ANALYSIS_BLAMES_MOST,
+                      sizeof(*analysis->blames))) return NULL;
+    place = hw_number_map_put(blamed, stack);
+    if (!place) {
+        pass->failed = true;
+        return NULL;
+    }
+    *place = analysis->blame_count++;
+    analysis->blames[*place] = (struct hw_analysed_blame){ .thread = index, .stack = stack };
+    return &analysis->blames[*place];
+}
+
+void
+hw_pass_blame(struct hw_pass *pass, uint32_t index, uint32_t stack)
+{
+    struct hw_analysis *analysis = pass->analysis;
+    struct hw_analysed_thread *holder = &analysis->threads[index];
+    uint64_t weight = weight_ns(pass, holder);
+    holder->sampled_ns = pass->now_ns;
+    analysis->blame_samples++;
+    analysis->blame_ns += weight;
+    struct hw_analysed_blame *blame = blame_of(pass, index, stack);
+    if (!blame) {
+        analysis->blames_folded++;
+        return;
+    }
+    blame->weight_ns += weight;
+    blame->samples++;
+}

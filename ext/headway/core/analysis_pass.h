@@ -1,0 +1,47 @@
+/* The pass over one file's events, for the files analysis*.c only. */
+#ifndef HW_ANALYSIS_PASS_H
+#define HW_ANALYSIS_PASS_H
+
+#include "analysis.h"
+#include "event.h"
+
+struct hw_pass {
+    struct hw_analysis *analysis;
+    struct hw_analysed_process *process;
+    struct hw_number_map thread_at; /* number -> index of the thread */
+    uint64_t now_ns;
+    uint32_t holder;                /* index, or HW_NOBODY */
+    uint64_t holder_since_ns;       /* that it holds; that nobody does */
+    uint32_t *ready;                /* indices */
+    uint32_t ready_count, ready_capacity;
+    bool in_gc;
+    uint64_t gc_since_ns;
+    bool begun;                     /* there was an event */
+    bool failed;                    /* no memory */
+};
+
+/* analysis_states.c */
+void hw_pass_event(struct hw_pass *pass, const struct hw_trace_event *event);
+void hw_pass_finish(struct hw_pass *pass);
+
+/* analysis_causes.c: every wait is assigned to whoever holds the GVL meanwhile. */
+void hw_pass_becomes_ready(struct hw_pass *pass, uint32_t index);
+void hw_pass_leaves_ready(struct hw_pass *pass, uint32_t index);
+void hw_pass_set_holder(struct hw_pass *pass, uint32_t index);
+void hw_pass_blame(struct hw_pass *pass, uint32_t index, uint32_t stack);
+
+/* analysis_marks.c */
+void hw_pass_mark(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *event);
+void hw_pass_close_marks(struct hw_pass *pass, uint32_t index);
+void hw_pass_gc(struct hw_pass *pass, bool runs);
+
+/* Makes room for one more entry of an array that grows up to `most`. False: it is full. NULL out of memory: fails the pass. */
+bool hw_pass_room(struct hw_pass *pass, void *array, uint32_t count, uint32_t *capacity, uint32_t most, size_t size);
+
+static inline uint64_t
+hw_pass_lane_time_ns(const struct hw_pass *pass, uint64_t time_ns)
+{
+    return time_ns - pass->process->lane_origin_ns;
+}
+
+#endif

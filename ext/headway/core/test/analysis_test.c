@@ -1,0 +1,428 @@
+/* The analysis against a slow recount, on traces whose events come in any order; and small cases by hand.
+ *
+ *   HW_TEST_MEASURE=10000000 analysis_test ten_million_events     how long that many events take, and how much memory */
+#include "clock.h"
+#include "trace_file.h"
+
+#include <sys/resource.h>
+
+static struct hw_analysis analysis;
+
+static void
+analyse_events(const struct hw_trace_event *events, size_t count, bool lanes)
+{
+    struct hw_buffer buffer = { 0 };
+    struct hw_trace_damage damage;
+    CHECK(hw_write_header(&buffer, &trace_header));
+    write_events(&buffer, events, count);
+    CHECK(hw_write_end(&buffer));
+    CHECK(analyse(&analysis, lanes, buffer.bytes, buffer.length, &damage), "%s", damage.what);
+    CHECK(!analysis.processes[0].damage.what[0], "%s", analysis.processes[0].damage.what);
+    free(buffer.bytes);
+}
+
+#define ANALYSE(...)                                                                                                           \
+    do {                                                                                                                       \
+        const struct hw_trace_event events_[] = { __VA_ARGS__ };                                                               \
+        analyse_events(events_, sizeof(events_) / sizeof(*events_), true);                                                     \
+    } while (0)
+
+static const struct hw_analysed_thread *
+numbered(uint32_t number)
+{
+    for (uint32_t i = 0; i < analysis.thread_count; i++) {
+        if (analysis.threads[i].number == number) return &analysis.threads[i];
+    }
+    CHECK(false, "no thread %u", number);
+    return NULL;
+}
+
+/* How long the waiter waited for the holder; for nobody when that is NULL. */
+static uint64_t
+waited_for(const struct hw_analysed_thread *waiter, const struct hw_analysed_thread *holder)
+{
+    uint64_t *pair = hw_number_map_find(holder ? &holder->caused : &analysis.processes[waiter->process].idle_caused,
+                                        (uint32_t)(waiter - analysis.threads));
+    return pair ? *pair : 0;
+}
+
+/* -- by hand ------------------------------------------------------------------------------------------------------------- */
+
+TEST(a_wait_is_split_among_those_who_held_the_gvl)
+{
+    ANALYSE(EVENT(1000, 1, RESUMED), EVENT(1100, 2, READY), EVENT(1200, 3, READY), EVENT(1500, 1, PREEMPTED),
+            EVENT(1510, 3, RESUMED), EVENT(1700, 3, SUSPENDED), EVENT(1720, 2, RESUMED), EVENT(1800, 2, SUSPENDED),
+            EVENT(1805, 1, RESUMED), EVENT(2000, 1, EXITED));
+    const struct hw_analysed_thread *one = numbered(1), *two = numbered(2), *three = numbered(3);
+    CHECK_EQUAL(620, two->time_ns[HW_READY]);
+    CHECK_EQUAL(400, waited_for(two, one));
+    CHECK_EQUAL(190, waited_for(two, three));
+    CHECK_EQUAL(30, waited_for(two, NULL));
+    CHECK_EQUAL(305, one->wait.total_ns);
+    CHECK_EQUAL(190, waited_for(one, three));
+    CHECK_EQUAL(80, waited_for(one, two));
+    CHECK_EQUAL(35, waited_for(one, NULL));
+    CHECK_EQUAL(0, waited_for(one, one));
+    CHECK_EQUAL(1, one->preempted);
+    CHECK_EQUAL(0, one->voluntary);
+    CHECK_EQUAL(1, two->voluntary);
+    CHECK_EQUAL(2, one->hold.count);
+    CHECK_EQUAL(500, one->hold.max_ns);
+    CHECK_EQUAL(3, analysis.wait.count);
+    CHECK_EQUAL(35, analysis.processes[0].idle_ns);
+    CHECK_EQUAL(2000, analysis.processes[0].end_ns);
+    hw_analysis_free(&analysis);
+}
+
+TEST(blame_weighs_what_waited_since_the_hold_began_or_the_last_sample)
+{
+    ANALYSE(EVENT(1000, 2, READY), EVENT(1100, 1, RESUMED), EVENT(1150, 3, READY), EVENT(1200, 1, BLAME, .value = 8),
+            EVENT(1300, 1, BLAME, .value = 9), EVENT(1300, 1, SUSPENDED), EVENT(1310, 2, RESUMED), EVENT(1350, 2, BLAME, .value = 8),
+            EVENT(1400, 1, BLAME, .value = 8));
+    CHECK_EQUAL(4, analysis.blame_samples);
+    CHECK_EQUAL(3, analysis.blame_count);
+    CHECK_EQUAL(100 + 50, analysis.blames[0].weight_ns);
+    CHECK_EQUAL(2, analysis.blames[0].samples);
+    CHECK_EQUAL(200, analysis.blames[1].weight_ns);
+    CHECK_EQUAL(40, analysis.blames[2].weight_ns);
+    CHECK_EQUAL(390, analysis.blame_ns);
+    hw_analysis_free(&analysis);
+}
+
+TEST(marks_nest_and_end_with_their_thread)
+{
+    ANALYSE(EVENT(100, 1, MARK_BEGIN, .value = 1), EVENT(110, 1, MARK_BEGIN, .value = 2), EVENT(115, 1, MARK, .value = 3),
+            EVENT(120, 1, MARK_BEGIN, .value = 2), EVENT(130, 1, MARK_END, .value = 2), EVENT(140, 1, MARK_END, .value = 1),
+            EVENT(150, 1, MARK_END, .value = 9), EVENT(160, 1, MARK_BEGIN, .value = 4), EVENT(170, 1, EXITED),
+            EVENT(180, 1, MARK, .value = 3), EVENT(190, 2, KNOWN));
+    static const struct { uint32_t string; uint64_t start_ns, end_ns; bool instant; } expected[] = {
+        { 1, 100, 140, false }, { 2, 110, 140, false }, { 3, 115, 115, true }, { 2, 120, 130, false }, { 4, 160, 170, false },
+        { 3, 180, 180, true }
+    };
+    CHECK_EQUAL(6, analysis.mark_count);
+    for (uint32_t i = 0; i < 6; i++) {
+        CHECK_EQUAL(expected[i].string, analysis.marks[i].string);
+        CHECK_EQUAL(expected[i].start_ns, analysis.marks[i].start_ns);
+        CHECK_EQUAL(expected[i].end_ns, analysis.marks[i].end_ns);
+        CHECK(expected[i].instant == analysis.marks[i].instant);
+    }
+    hw_analysis_free(&analysis);
+}
+
+TEST(marks_beyond_the_limit_are_folded)
+{
+    size_t count = 3 * HW_ANALYSIS_MARKS_MOST;
+    struct hw_trace_event *events = calloc(count, sizeof(*events));
+    events[0] = EVENT(5, 1, MARK_BEGIN, .value = 1);
+    for (size_t i = 1; i + 1 < count; i++) {
+        events[i] = i % 2 ? EVENT(10 * i, 1, MARK_BEGIN, .value = 1) : EVENT(10 * i, 1, MARK_END, .value = 1);
+    }
+    events[count - 1] = EVENT(10 * count, 1, MARK_END, .value = 1);
+    analyse_events(events, count, false);
+    CHECK_EQUAL(HW_ANALYSIS_MARKS_MOST, analysis.mark_count);
+    CHECK_EQUAL(count / 2 - HW_ANALYSIS_MARKS_MOST, analysis.marks_folded);
+    CHECK_EQUAL(10 * count, analysis.marks[0].end_ns);
+    hw_analysis_free(&analysis);
+    free(events);
+}
+
+TEST(gc_is_counted_once_however_often_it_is_told)
+{
+    ANALYSE(EVENT(1000, 1, GC_END), EVENT(2000, 1, GC_START), EVENT(2500, 2, GC_START), EVENT(3000, 1, GC_END),
+            EVENT(3100, 1, GC_END), EVENT(4000, 1, GC_START), EVENT(4100, 1, KNOWN));
+    CHECK_EQUAL(2, analysis.processes[0].gc_count);
+    CHECK_EQUAL(1100, analysis.processes[0].gc_ns);
+    CHECK_EQUAL(1000, analysis.processes[0].gc_max_ns);
+    CHECK_EQUAL(4, analysis.processes[0].gc_lane.segments);
+    hw_analysis_free(&analysis);
+}
+
+TEST(what_is_under_way_at_the_end_counts_as_time_only)
+{
+    ANALYSE(EVENT(1000, 1, RESUMED), EVENT(1000, 2, READY), EVENT(1900, 3, KNOWN));
+    CHECK_EQUAL(900, numbered(1)->time_ns[HW_RUNNING]);
+    CHECK_EQUAL(900, numbered(2)->time_ns[HW_READY]);
+    CHECK_EQUAL(900, waited_for(numbered(2), numbered(1)));
+    CHECK_EQUAL(0, analysis.wait.count);
+    CHECK_EQUAL(0, analysis.hold.count);
+    CHECK_EQUAL(0, analysis.processes[0].idle_ns);
+    hw_analysis_free(&analysis);
+}
+
+TEST(a_thread_that_resumes_takes_the_gvl_from_who_was_thought_to_have_it)
+{
+    ANALYSE(EVENT(1000, 1, RESUMED), EVENT(1500, 2, RESUMED), EVENT(1600, 1, SUSPENDED), EVENT(2000, 2, SUSPENDED));
+    CHECK_EQUAL(500, numbered(1)->time_ns[HW_RUNNING]);
+    CHECK_EQUAL(500, numbered(1)->time_ns[HW_SUSPENDED]);
+    CHECK_EQUAL(500, numbered(2)->time_ns[HW_RUNNING]);
+    CHECK_EQUAL(0, numbered(1)->voluntary);
+    hw_analysis_free(&analysis);
+}
+
+TEST(wait_buckets_are_in_order)
+{
+    for (uint32_t i = 0; i < HW_WAIT_BUCKETS; i++) CHECK(hw_wait_bucket_from_ns(i) < hw_wait_bucket_from_ns(i + 1));
+    CHECK_EQUAL(100, hw_wait_bucket_from_ns(1));
+    CHECK_EQUAL(150, hw_wait_bucket_from_ns(2));
+    CHECK_EQUAL(1000, hw_wait_bucket_from_ns(7));
+}
+
+TEST(more_threads_than_are_kept_are_left_out)
+{
+    size_t count = HW_ANALYSIS_THREADS_MOST + 100;
+    struct hw_trace_event *events = calloc(count, sizeof(*events));
+    for (size_t i = 0; i < count; i++) events[i] = EVENT(1000 + i, (uint32_t)(1 + i), STARTED);
+    analyse_events(events, count, false);
+    CHECK_EQUAL(HW_ANALYSIS_THREADS_MOST, analysis.thread_count);
+    CHECK_EQUAL(100, analysis.processes[0].unread);
+    hw_analysis_free(&analysis);
+    free(events);
+}
+
+/* -- the recount: every step of time is handed out to everybody, one event after the other -------------------------------- */
+
+#define MOST 12
+
+struct recount {
+    uint64_t now, start[MOST], end[MOST], time[MOST][HW_STATE_COUNT], since[MOST], sampled[MOST], waits[MOST], wait_sum[MOST];
+    uint64_t caused[MOST + 1][MOST], idle, blame, gc; /* caused[0]: by nobody */
+    bool there[MOST], exited[MOST], in_gc;
+    enum hw_state state[MOST];
+    uint32_t holder;
+};
+
+static void
+recount_pass_time(struct recount *r, uint64_t now)
+{
+    uint64_t step = now - r->now;
+    for (uint32_t i = 1; i < MOST; i++) {
+        if (!r->there[i] || r->exited[i]) continue;
+        r->time[i][r->state[i]] += step;
+        r->end[i] = now;
+        if (r->state[i] == HW_READY) r->caused[r->holder][i] += step;
+    }
+    if (!r->holder) r->idle += step;
+    if (r->in_gc) r->gc += step;
+    r->now = now;
+}
+
+static void
+recount_set(struct recount *r, uint32_t i, enum hw_state state)
+{
+    if (r->exited[i] || r->state[i] == state) return;
+    if (r->state[i] == HW_READY && state == HW_RUNNING) {
+        r->waits[i]++;
+        r->wait_sum[i] += r->now - r->since[i];
+    }
+    if (r->holder == i) r->holder = 0;
+    if (state == HW_RUNNING && r->holder) recount_set(r, r->holder, HW_SUSPENDED);
+    if (state == HW_RUNNING) r->holder = i;
+    r->state[i] = state;
+    r->since[i] = r->now;
+}
+
+static void
+recount_blame(struct recount *r, uint32_t holder)
+{
+    for (uint32_t i = 1; i < MOST; i++) {
+        if (r->holder != holder || !r->there[i] || r->exited[i] || r->state[i] != HW_READY) continue;
+        uint64_t from = r->since[i];
+        if (r->since[holder] > from) from = r->since[holder];
+        if (r->sampled[holder] > from) from = r->sampled[holder];
+        r->blame += r->now - from;
+    }
+    r->sampled[holder] = r->now;
+}
+
+static void
+recount_event(struct recount *r, const struct hw_trace_event *event)
+{
+    uint32_t i = event->thread;
+    recount_pass_time(r, event->time_ns);
+    if (event->kind == HW_TRACE_GC_START || event->kind == HW_TRACE_GC_END) {
+        r->in_gc = event->kind == HW_TRACE_GC_START;
+        return;
+    }
+    if (!r->there[i]) {
+        r->there[i] = true;
+        r->start[i] = r->end[i] = r->since[i] = r->now;
+        if (event->kind == HW_TRACE_BLAME || event->kind == HW_TRACE_MARK) recount_set(r, i, HW_RUNNING);
+    }
+    switch (event->kind) {
+      case HW_TRACE_READY: case HW_TRACE_PREEMPTED: recount_set(r, i, HW_READY); break;
+      case HW_TRACE_RESUMED: recount_set(r, i, HW_RUNNING); break;
+      case HW_TRACE_SUSPENDED: recount_set(r, i, HW_SUSPENDED); break;
+      case HW_TRACE_KNOWN: recount_set(r, i, (enum hw_state)event->value); break;
+      case HW_TRACE_BLAME: recount_blame(r, i); break;
+      case HW_TRACE_EXITED: recount_set(r, i, HW_SUSPENDED); r->exited[i] = true; break;
+    }
+}
+
+/* A lane's segments are those states, without gap, and end where the thread does. */
+static void
+check_lane(const struct hw_analysed_thread *thread)
+{
+    const struct hw_lane *lane = &thread->lane;
+    uint64_t units[4] = { 0 }, segments = 0, value = 0;
+    unsigned shift = 0;
+    for (size_t i = 0; i < lane->length; i++) {
+        value |= (uint64_t)(lane->bytes[i] & 0x7f) << shift;
+        shift += 7;
+        if (lane->bytes[i] & 0x80) continue;
+        units[value & 3] += value >> 2;
+        segments++;
+        value = shift = 0;
+    }
+    CHECK_EQUAL(lane->segments, segments);
+    CHECK_EQUAL(lane->end_unit - lane->start_unit, units[0] + units[1] + units[2]);
+    uint64_t origin = analysis.processes[thread->process].lane_origin_ns;
+    if (thread->end_ns - thread->start_ns > HW_LANE_UNIT_NS) {
+        CHECK_EQUAL((thread->start_ns - origin + 50) / 100, lane->start_unit);
+        CHECK_EQUAL((thread->end_ns - origin + 50) / 100, lane->end_unit);
+    }
+}
+
+static void
+check_against_recount(const struct recount *r)
+{
+    uint64_t blame = 0, running = 0;
+    for (uint32_t i = 1; i < MOST; i++) {
+        if (!r->there[i]) continue;
+        const struct hw_analysed_thread *thread = numbered(i);
+        uint64_t assigned = waited_for(thread, NULL);
+        CHECK_EQUAL(r->start[i], thread->start_ns);
+        CHECK_EQUAL(r->end[i], thread->end_ns);
+        for (int state = 0; state < HW_STATE_COUNT; state++) CHECK_EQUAL(r->time[i][state], thread->time_ns[state]);
+        CHECK_EQUAL(r->waits[i], thread->wait.count);
+        CHECK_EQUAL(r->wait_sum[i], thread->wait.total_ns);
+        CHECK_EQUAL(r->caused[0][i], waited_for(thread, NULL));
+        for (uint32_t j = 1; j < MOST; j++) {
+            if (!r->there[j]) continue;
+            CHECK_EQUAL(r->caused[j][i], waited_for(thread, numbered(j)));
+            assigned += r->caused[j][i];
+        }
+        CHECK_EQUAL(thread->time_ns[HW_READY], assigned);
+        running += thread->time_ns[HW_RUNNING];
+        check_lane(thread);
+    }
+    for (uint32_t i = 0; i < analysis.blame_count; i++) blame += analysis.blames[i].weight_ns;
+    const struct hw_analysed_process *process = &analysis.processes[0];
+    CHECK_EQUAL(r->idle, process->idle_ns);
+    CHECK_EQUAL(process->end_ns - process->start_ns, running + process->idle_ns);
+    CHECK_EQUAL(r->blame, blame);
+    CHECK_EQUAL(r->gc, process->gc_ns);
+}
+
+static void
+recount_round(unsigned count)
+{
+    struct recount r = { 0 };
+    struct hw_trace_event *events = calloc(count, sizeof(*events));
+    uint32_t threads = 2 + (uint32_t)test_random(MOST - 2);
+    uint64_t rare_exits = 1 + test_random(50);
+    uint64_t time_ns = 1000000;
+    for (unsigned i = 0; i < count; i++) {
+        time_ns += test_random(UINT64_C(1) << test_random(22));
+        uint8_t kind = (uint8_t)(1 + test_random(HW_TRACE_KNOWN));
+        if (kind == HW_TRACE_EXITED && test_random(rare_exits)) kind = HW_TRACE_RESUMED;
+        if (kind == HW_TRACE_MARK_BEGIN || kind == HW_TRACE_MARK_END) kind = HW_TRACE_READY;
+        events[i] = (struct hw_trace_event){ .time_ns = time_ns, .thread = 1 + (uint32_t)test_random(threads - 1), .kind = kind,
+                                             .value = (uint32_t)test_random(HW_STATE_COUNT) };
+        if (i == 0) r.now = time_ns;
+        recount_event(&r, &events[i]);
+    }
+    analyse_events(events, count, true);
+    check_against_recount(&r);
+    hw_analysis_free(&analysis);
+    free(events);
+}
+
+TEST(any_order_of_events_agrees_with_the_recount)
+{
+    for (unsigned round = 0; round < test_effort(400); round++) recount_round(1 + (unsigned)test_random(600));
+}
+
+/* -- several files -------------------------------------------------------------------------------------------------------- */
+
+TEST(threads_of_one_number_in_two_files_are_two)
+{
+    struct hw_trace_event events[] = { EVENT(1000, 1, RESUMED), EVENT(1500, 1, SUSPENDED), EVENT(2000, 1, EXITED) };
+    struct hw_buffer buffer = { 0 };
+    struct hw_trace_damage damage;
+    CHECK(hw_write_header(&buffer, &trace_header));
+    write_events(&buffer, events, 3);
+    CHECK(hw_write_end(&buffer));
+    CHECK(analyse(&analysis, true, buffer.bytes, buffer.length, &damage));
+    CHECK(hw_analysis_add(&analysis, trace_path, UINT64_MAX, &damage));
+    CHECK_EQUAL(2, analysis.process_count);
+    CHECK_EQUAL(2, analysis.thread_count);
+    CHECK_EQUAL(1, analysis.threads[1].process);
+    CHECK_EQUAL(500, analysis.threads[1].time_ns[HW_RUNNING]);
+    CHECK_EQUAL(2, analysis.hold.count);
+    hw_analysis_free(&analysis);
+    free(buffer.bytes);
+}
+
+/* -- how fast ------------------------------------------------------------------------------------------------------------- */
+
+/* Threads that take turns: eight of thirty want the GVL at a time; an event every microsecond; a stack every tenth hold. */
+static size_t
+turns(struct hw_trace_event *events, size_t count, uint64_t *time_ns, uint32_t *turn)
+{
+    size_t made = 0;
+    while (made + 4 <= count) {
+        uint32_t now = 1 + *turn % 30, later = 1 + (*turn + 8) % 30;
+        events[made++] = EVENT(*time_ns += 1 + test_random(2000), now, RESUMED);
+        events[made++] = EVENT(*time_ns += 1 + test_random(2000), later, READY);
+        if (*turn % 10 == 0) events[made++] = EVENT(*time_ns += 1 + test_random(500), now, BLAME, .value = 1 + *turn % 100);
+        events[made++] = EVENT(*time_ns += 1 + test_random(2000), now, SUSPENDED);
+        ++*turn;
+    }
+    return made;
+}
+
+TEST(ten_million_events)
+{
+    const char *wanted = getenv("HW_TEST_MEASURE");
+    size_t left = wanted ? strtoull(wanted, NULL, 10) : 20000, all = 0;
+    struct hw_buffer buffer = { 0 };
+    struct hw_trace_event *events = calloc(4096, sizeof(*events));
+    uint64_t time_ns = UINT64_C(1) << 40, length = 0;
+    uint32_t turn = 0;
+    FILE *file = fopen(trace_file("", 0), "w");
+    CHECK(file && hw_write_header(&buffer, &trace_header));
+    for (size_t made = 1; left && made; left -= made, all += made) {
+        made = turns(events, left < 4096 ? left : 4096, &time_ns, &turn);
+        write_events(&buffer, events, made);
+        length += fwrite(buffer.bytes, 1, buffer.length, file);
+        buffer.length = 0;
+    }
+    fclose(file);
+    free(events);
+    free(buffer.bytes);
+
+    for (int lanes = 0; lanes < 2; lanes++) {
+        struct hw_trace_damage damage;
+        uint64_t before_ns = hw_now_ns();
+        hw_analysis_init(&analysis, lanes);
+        CHECK(hw_analysis_add(&analysis, trace_path, UINT64_MAX, &damage), "%s", damage.what);
+        CHECK_EQUAL(all, analysis.processes[0].events);
+        struct rusage usage;
+        getrusage(RUSAGE_SELF, &usage);
+        if (wanted) {
+            printf("%zu events, %.2f bytes each, lanes %s: %.2f s, at most %ld MiB\n", all, (double)length / (double)all,
+                   lanes ? "yes" : "no", (double)(hw_now_ns() - before_ns) / 1e9, usage.ru_maxrss / 1024);
+        }
+        hw_analysis_free(&analysis);
+    }
+}
+
+#define NAMED(test) { #test, test }
+
+TESTS(NAMED(a_wait_is_split_among_those_who_held_the_gvl),
+      NAMED(blame_weighs_what_waited_since_the_hold_began_or_the_last_sample),
+      NAMED(marks_nest_and_end_with_their_thread), NAMED(marks_beyond_the_limit_are_folded),
+      NAMED(gc_is_counted_once_however_often_it_is_told), NAMED(what_is_under_way_at_the_end_counts_as_time_only),
+      NAMED(a_thread_that_resumes_takes_the_gvl_from_who_was_thought_to_have_it), NAMED(wait_buckets_are_in_order),
+      NAMED(more_threads_than_are_kept_are_left_out), NAMED(any_order_of_events_agrees_with_the_recount),
+      NAMED(threads_of_one_number_in_two_files_are_two), NAMED(ten_million_events))

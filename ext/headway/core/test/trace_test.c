@@ -1,0 +1,401 @@
+/* The file format: what is written is read again, and whatever else is read does no harm. */
+#include "event_stream.h"
+#include "trace_bytes.h"
+#include "crc32.h"
+#include "trace_file.h"
+
+static bool
+says(const struct hw_trace_damage *damage, const char *text)
+{
+    return strstr(damage->what, text) != NULL;
+}
+
+/* Identities that hold whatever was read. */
+static void
+check_identities(const struct hw_analysis *analysis)
+{
+    for (uint32_t i = 0; i < analysis->thread_count; i++) {
+        const struct hw_analysed_thread *thread = &analysis->threads[i];
+        uint64_t sum = thread->time_ns[0] + thread->time_ns[1] + thread->time_ns[2];
+        CHECK_EQUAL(thread->end_ns - thread->start_ns, sum);
+    }
+}
+
+static void
+read_anything(const void *bytes, size_t length, struct hw_trace_damage *damage)
+{
+    struct hw_analysis analysis;
+    memset(damage, 0, sizeof(*damage));
+    if (analyse(&analysis, true, bytes, length, damage)) {
+        *damage = analysis.processes[0].damage;
+        check_identities(&analysis);
+    } else {
+        CHECK(damage->what[0]);
+    }
+    CHECK(damage->offset <= length, "offset %llu of %zu", (unsigned long long)damage->offset, length);
+    CHECK(strlen(damage->what) < sizeof(damage->what) && !strchr(damage->what, '\n'));
+    hw_analysis_free(&analysis);
+}
+
+static bool
+text_is(struct hw_text text, const char *expected)
+{
+    return text.length == strlen(expected) && memcmp(text.bytes ? text.bytes : "", expected, text.length) == 0;
+}
+
+TEST(what_is_written_is_read)
+{
+    struct hw_buffer buffer = small_trace();
+    struct hw_analysis analysis;
+    struct hw_trace_damage damage;
+    CHECK(analyse(&analysis, false, buffer.bytes, buffer.length, &damage), "%s", damage.what);
+    const struct hw_analysed_process *process = &analysis.processes[0];
+    CHECK(!process->damage.what[0], "%s", process->damage.what);
+    CHECK(memcmp(&process->header, &trace_header, sizeof(trace_header)) == 0);
+    CHECK_EQUAL(15, process->events);
+    CHECK_EQUAL(5, process->dropped);
+    CHECK_EQUAL(2, process->folded);
+    CHECK_EQUAL(1000000, process->start_ns);
+    CHECK_EQUAL(1080000, process->end_ns);
+    CHECK_EQUAL(1, process->gc_count);
+    CHECK_EQUAL(2000, process->gc_ns);
+
+    CHECK(text_is(hw_tables_string(&process->tables, 3), "request"));
+    CHECK(text_is(hw_tables_string(&process->tables, 99), ""));
+    CHECK(text_is(hw_tables_thread(&process->tables, 2)->name, "worker"));
+    CHECK(text_is(hw_tables_thread(&process->tables, 2)->site, "pool.rb:12"));
+    CHECK(hw_tables_thread(&process->tables, 3) == NULL);
+    CHECK_EQUAL(2, hw_tables_stack(&process->tables, 1)->count);
+    CHECK_EQUAL(2, hw_tables_stack(&process->tables, 1)->frames[1]);
+    CHECK_EQUAL(30, hw_tables_frame(&process->tables, 2)->line);
+    hw_analysis_free(&analysis);
+    free(buffer.bytes);
+}
+
+TEST(a_repeated_thread_counts_as_written_last)
+{
+    struct hw_buffer buffer = { 0 };
+    struct hw_analysis analysis;
+    struct hw_trace_damage damage;
+    CHECK(hw_write_header(&buffer, &trace_header));
+    CHECK(hw_write_thread(&buffer, 7, "before", 6, "a.rb:1", 6));
+    CHECK(hw_write_thread(&buffer, 7, "after", 5, "a.rb:1", 6));
+    CHECK(analyse(&analysis, false, buffer.bytes, buffer.length, &damage));
+    CHECK(text_is(hw_tables_thread(&analysis.processes[0].tables, 7)->name, "after"));
+    hw_analysis_free(&analysis);
+    free(buffer.bytes);
+}
+
+TEST(too_much_is_cut_or_left_out)
+{
+    static char long_text[70000];
+    static uint32_t frames[2000];
+    memset(long_text, 'x', sizeof(long_text));
+    struct hw_buffer buffer = { 0 };
+    struct hw_analysis analysis;
+    struct hw_trace_damage damage;
+    CHECK(hw_write_header(&buffer, &trace_header));
+    CHECK(hw_write_string(&buffer, 1, long_text, sizeof(long_text)));
+    CHECK(hw_write_string(&buffer, HW_TRACE_ID_HIGHEST, "last", 4));
+    CHECK(hw_write_string(&buffer, HW_TRACE_ID_HIGHEST + 1, "beyond", 6));
+    CHECK(hw_write_thread(&buffer, 1, long_text, sizeof(long_text), long_text, sizeof(long_text)));
+    CHECK(hw_write_stack(&buffer, 1, frames, 2000));
+    CHECK(hw_write_end(&buffer));
+    CHECK(analyse(&analysis, false, buffer.bytes, buffer.length, &damage));
+    const struct hw_tables *tables = &analysis.processes[0].tables;
+    CHECK(!analysis.processes[0].damage.what[0]);
+    CHECK_EQUAL(HW_TRACE_STRING_LONGEST, hw_tables_string(tables, 1).length);
+    CHECK(text_is(hw_tables_string(tables, HW_TRACE_ID_HIGHEST), "last"));
+    CHECK_EQUAL(HW_TRACE_NAME_LONGEST, hw_tables_thread(tables, 1)->name.length);
+    CHECK_EQUAL(HW_TRACE_STACK_DEEPEST, hw_tables_stack(tables, 1)->count);
+    hw_analysis_free(&analysis);
+    free(buffer.bytes);
+}
+
+/* -- events -------------------------------------------------------------------------------------------------------------- */
+
+static struct hw_trace_event
+random_event(uint64_t time_ns)
+{
+    struct hw_trace_event event = { .time_ns = time_ns, .kind = (uint8_t)(1 + test_random(255)) };
+    event.thread = (uint32_t)test_random(UINT64_C(1) << test_random(33));
+    if (test_random(2)) event.value = (uint32_t)test_random(UINT64_C(1) << test_random(33));
+    if (test_random(4) == 0) event.detail = (uint8_t)test_random(256);
+    return event;
+}
+
+static int
+by_time(const void *a, const void *b)
+{
+    uint64_t left = ((const struct hw_trace_event *)a)->time_ns, right = ((const struct hw_trace_event *)b)->time_ns;
+    return left < right ? -1 : left > right;
+}
+
+static size_t
+read_events(const struct hw_buffer *buffer, struct hw_trace_event *events)
+{
+    struct hw_trace_reader reader;
+    struct hw_trace_block_read block;
+    struct hw_event_stream stream = { 0 };
+    const char *why;
+    size_t count = 0;
+    CHECK(hw_trace_open(&reader, trace_file(buffer->bytes, buffer->length), UINT64_MAX), "%s", reader.damage.what);
+    while (hw_trace_next(&reader, &block)) {
+        CHECK(hw_stream_add(&stream, &block, &why), "%s", why);
+        memcpy(events + count, stream.events, stream.settled * sizeof(*events));
+        count += stream.settled;
+    }
+    hw_stream_finish(&stream);
+    memcpy(events + count, stream.events, stream.settled * sizeof(*events));
+    count += stream.settled;
+    CHECK(!reader.damage.what[0], "%s", reader.damage.what);
+    hw_stream_free(&stream);
+    hw_trace_close(&reader);
+    return count;
+}
+
+/* Written in up to `late_ns` disorder, in blocks of random sizes; all times differ, so that there is one order. */
+static void
+events_come_back(size_t count, uint64_t late_ns)
+{
+    struct hw_trace_event *events = calloc(count, sizeof(*events)), *found = calloc(count, sizeof(*found));
+    struct hw_buffer buffer = { 0 };
+    uint64_t time_ns = 5000000000;
+    for (size_t i = 0; i < count; i++) {
+        time_ns += 1 + test_random(UINT64_C(1) << test_random(24));
+        events[i] = random_event(time_ns);
+    }
+    for (size_t i = 1; i < count && late_ns; i++) {
+        bool near = events[i].time_ns - events[i - 1].time_ns < late_ns;
+        if (!near || test_random(3) || (i > 1 && events[i - 2].time_ns > events[i - 1].time_ns)) continue;
+        struct hw_trace_event event = events[i];
+        events[i] = events[i - 1];
+        events[i - 1] = event;
+    }
+    CHECK(hw_write_header(&buffer, &trace_header));
+    for (size_t at = 0; at < count;) {
+        size_t now = 1 + test_random(count / 3);
+        if (now > count - at) now = count - at;
+        write_events(&buffer, events + at, now);
+        at += now;
+    }
+    CHECK(hw_write_end(&buffer));
+    CHECK_EQUAL(count, read_events(&buffer, found));
+    qsort(events, count, sizeof(*events), by_time);
+    for (size_t i = 0; i < count; i++) {
+        CHECK_EQUAL(events[i].time_ns, found[i].time_ns);
+        CHECK_EQUAL(events[i].thread, found[i].thread);
+        CHECK_EQUAL(events[i].value, found[i].value);
+        CHECK_EQUAL(events[i].kind, found[i].kind);
+        CHECK_EQUAL(events[i].detail, found[i].detail);
+    }
+    free(events);
+    free(found);
+    free(buffer.bytes);
+}
+
+TEST(events_come_back_as_they_were)
+{
+    for (unsigned round = 0; round < test_effort(40); round++) events_come_back(4 + test_random(3000), 0);
+}
+
+TEST(events_out_of_order_come_back_in_order)
+{
+    for (unsigned round = 0; round < test_effort(40); round++) events_come_back(4 + test_random(3000), HW_STREAM_WINDOW_NS);
+}
+
+TEST(more_events_than_a_block_takes_make_more_blocks)
+{
+    events_come_back(HW_TRACE_BLOCK_EVENTS + 5, 0);
+}
+
+TEST(usual_events_take_five_bytes)
+{
+    struct hw_buffer buffer = { 0 };
+    struct hw_trace_event events[4096];
+    uint64_t time_ns = UINT64_C(1) << 50;
+    for (int i = 0; i < 4096; i++) {
+        time_ns += test_random(100000);
+        events[i] = EVENT(time_ns, 1 + (uint32_t)test_random(20), READY);
+    }
+    write_events(&buffer, events, 4096);
+    CHECK(buffer.length <= 5 * 4096, "%zu bytes", buffer.length);
+    free(buffer.bytes);
+}
+
+/* -- damage -------------------------------------------------------------------------------------------------------------- */
+
+TEST(a_file_cut_anywhere_is_read_up_to_there)
+{
+    struct hw_buffer buffer = small_trace();
+    struct hw_trace_damage damage;
+    for (size_t length = 0; length < buffer.length; length++) {
+        read_anything(buffer.bytes, length, &damage);
+        CHECK(damage.what[0], "%zu bytes of %zu seem whole", length, buffer.length);
+    }
+    read_anything(buffer.bytes, buffer.length, &damage);
+    CHECK(!damage.what[0]);
+    free(buffer.bytes);
+}
+
+TEST(every_flipped_bit_is_noticed)
+{
+    struct hw_buffer buffer = small_trace();
+    struct hw_trace_damage damage;
+    size_t stride = test_effort(1000) < 500 ? 11 : 1;
+    for (size_t bit = 0; bit < buffer.length * 8; bit += stride) {
+        buffer.bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        read_anything(buffer.bytes, buffer.length, &damage);
+        CHECK(damage.what[0], "bit %zu", bit);
+        CHECK(damage.offset <= bit / 8);
+        buffer.bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    free(buffer.bytes);
+}
+
+TEST(damage_is_named_with_its_offset)
+{
+    struct hw_buffer buffer = small_trace();
+    struct hw_trace_damage damage;
+    size_t end_block = buffer.length - HW_TRACE_BLOCK_HEAD_LENGTH;
+    read_anything(buffer.bytes, end_block, &damage);
+    CHECK_EQUAL(end_block, damage.offset);
+    CHECK(says(&damage, "no end block"), "%s", damage.what);
+
+    read_anything(buffer.bytes, end_block - 1, &damage);
+    CHECK(damage.offset < end_block && says(&damage, "cut short"), "%s", damage.what);
+
+    buffer.bytes[end_block - 1] ^= 1;
+    read_anything(buffer.bytes, buffer.length, &damage);
+    CHECK(damage.offset < end_block && says(&damage, "checksum"), "%s", damage.what);
+    free(buffer.bytes);
+}
+
+TEST(what_is_no_trace_is_refused)
+{
+    struct hw_trace_damage damage;
+    struct hw_buffer buffer = small_trace();
+    read_anything("", 0, &damage);
+    CHECK(says(&damage, "empty"));
+    read_anything("{\"traceEvents\":[]}", 18, &damage);
+    CHECK(says(&damage, "no Headway trace"));
+    read_anything(buffer.bytes, 5, &damage);
+    CHECK(says(&damage, "cut short"));
+    buffer.bytes[HW_TRACE_MAGIC_LENGTH] = HW_TRACE_VERSION + 1;
+    read_anything(buffer.bytes, buffer.length, &damage);
+    CHECK(says(&damage, "version 2"));
+
+    struct hw_trace_reader reader;
+    CHECK(!hw_trace_open(&reader, "/nonexistent/trace", UINT64_MAX) && says(&reader.damage, "No such file"));
+    CHECK(!hw_trace_open(&reader, "/dev/null", UINT64_MAX) && says(&reader.damage, "no regular file"));
+    CHECK(!hw_trace_open(&reader, "/", UINT64_MAX) && says(&reader.damage, "no regular file"));
+    free(buffer.bytes);
+}
+
+/* A block of any type and contents, with the right checksum. */
+static void
+append_block(struct hw_buffer *buffer, uint32_t type, const uint8_t *payload, uint32_t length)
+{
+    uint8_t head[HW_TRACE_BLOCK_HEAD_LENGTH];
+    uint32_t words[2] = { type, length };
+    for (int i = 0; i < 8; i++) head[i] = (uint8_t)(words[i / 4] >> (8 * (i % 4)));
+    uint32_t crc = hw_crc32(hw_crc32(0, head, 8), payload, length);
+    for (int i = 0; i < 4; i++) head[8 + i] = (uint8_t)(crc >> (8 * i));
+    size_t needed = buffer->length + sizeof(head) + length;
+    if (needed > buffer->capacity) {
+        buffer->bytes = realloc(buffer->bytes, needed);
+        buffer->capacity = needed;
+    }
+    memcpy(buffer->bytes + buffer->length, head, sizeof(head));
+    memcpy(buffer->bytes + buffer->length + sizeof(head), payload, length);
+    buffer->length = needed;
+}
+
+TEST(unknown_blocks_are_skipped)
+{
+    struct hw_buffer buffer = { 0 };
+    struct hw_trace_damage damage;
+    CHECK(hw_write_header(&buffer, &trace_header));
+    append_block(&buffer, 77, (const uint8_t *)"whatever", 8);
+    CHECK(hw_write_end(&buffer));
+    read_anything(buffer.bytes, buffer.length, &damage);
+    CHECK(!damage.what[0], "%s", damage.what);
+    free(buffer.bytes);
+}
+
+TEST(nonsense_with_right_checksums_does_no_harm)
+{
+    uint8_t payload[200];
+    struct hw_trace_damage damage;
+    for (unsigned round = 0; round < test_effort(1500); round++) {
+        struct hw_buffer buffer = { 0 };
+        CHECK(hw_write_header(&buffer, &trace_header));
+        for (uint64_t blocks = test_random(6); blocks; blocks--) {
+            uint32_t length = (uint32_t)test_random(sizeof(payload));
+            for (uint32_t i = 0; i < length; i++) payload[i] = (uint8_t)test_random(test_random(2) ? 256 : 16);
+            append_block(&buffer, (uint32_t)test_random(10), payload, length);
+        }
+        read_anything(buffer.bytes, buffer.length, &damage);
+        free(buffer.bytes);
+    }
+}
+
+/* Blocks of a sound trace with some bytes changed and their checksums put right. */
+TEST(changed_blocks_with_right_checksums_do_no_harm)
+{
+    struct hw_buffer whole = small_trace();
+    struct hw_trace_damage damage;
+    for (unsigned round = 0; round < test_effort(1500); round++) {
+        struct hw_buffer buffer = { 0 };
+        append_block(&buffer, 0, (const uint8_t *)"", 0);
+        buffer.length = HW_TRACE_PREAMBLE_LENGTH;
+        memcpy(buffer.bytes, whole.bytes, HW_TRACE_PREAMBLE_LENGTH);
+        for (size_t at = HW_TRACE_PREAMBLE_LENGTH; at < whole.length;) {
+            uint8_t payload[1024];
+            uint32_t length = hw_u32(whole.bytes + at + 4);
+            memcpy(payload, whole.bytes + at + HW_TRACE_BLOCK_HEAD_LENGTH, length);
+            if (length && test_random(4) == 0) payload[test_random(length)] = (uint8_t)test_random(256);
+            append_block(&buffer, hw_u32(whole.bytes + at), payload, length);
+            at += HW_TRACE_BLOCK_HEAD_LENGTH + length;
+        }
+        read_anything(buffer.bytes, buffer.length, &damage);
+        free(buffer.bytes);
+    }
+    free(whole.bytes);
+}
+
+TEST(random_bytes_do_no_harm)
+{
+    uint8_t bytes[300];
+    struct hw_buffer whole = small_trace();
+    struct hw_trace_damage damage;
+    for (unsigned round = 0; round < test_effort(1000); round++) {
+        size_t kept = test_random(3) ? test_random(HW_TRACE_PREAMBLE_LENGTH + 100) : 0, length = 1 + test_random(sizeof(bytes));
+        for (size_t i = 0; i < length; i++) bytes[i] = i < kept ? whole.bytes[i] : (uint8_t)test_random(256);
+        read_anything(bytes, length, &damage);
+    }
+    free(whole.bytes);
+}
+
+TEST(crc_is_that_of_zlib)
+{
+    CHECK_EQUAL(0xcbf43926, hw_crc32(0, "123456789", 9));
+    CHECK_EQUAL(0xcbf43926, hw_crc32(hw_crc32(0, "1234", 4), "56789", 5));
+}
+
+TESTS({ "what_is_written_is_read", what_is_written_is_read },
+      { "a_repeated_thread_counts_as_written_last", a_repeated_thread_counts_as_written_last },
+      { "too_much_is_cut_or_left_out", too_much_is_cut_or_left_out },
+      { "events_come_back_as_they_were", events_come_back_as_they_were },
+      { "events_out_of_order_come_back_in_order", events_out_of_order_come_back_in_order },
+      { "more_events_than_a_block_takes_make_more_blocks", more_events_than_a_block_takes_make_more_blocks },
+      { "usual_events_take_five_bytes", usual_events_take_five_bytes },
+      { "a_file_cut_anywhere_is_read_up_to_there", a_file_cut_anywhere_is_read_up_to_there },
+      { "every_flipped_bit_is_noticed", every_flipped_bit_is_noticed },
+      { "damage_is_named_with_its_offset", damage_is_named_with_its_offset },
+      { "what_is_no_trace_is_refused", what_is_no_trace_is_refused },
+      { "unknown_blocks_are_skipped", unknown_blocks_are_skipped },
+      { "nonsense_with_right_checksums_does_no_harm", nonsense_with_right_checksums_does_no_harm },
+      { "changed_blocks_with_right_checksums_do_no_harm", changed_blocks_with_right_checksums_do_no_harm },
+      { "random_bytes_do_no_harm", random_bytes_do_no_harm },
+      { "crc_is_that_of_zlib", crc_is_that_of_zlib })
