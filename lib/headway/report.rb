@@ -70,11 +70,15 @@ module Headway
         report = build(form, document)
         return report.write(target) unless target.is_a?(String)
 
-        File.open(target, "wb") { |file| report.write(file) }
-      rescue SystemCallError => error
-        raise if error.is_a?(Errno::EPIPE) || !target.is_a?(String)
+        write_file(target) { |file| report.write(file) }
+      end
 
-        raise Error, cannot_write(target, error)
+      # Half a report is none, and would be taken for one.
+      def write_file(path, &)
+        File.open(path, "wb", &)
+      rescue SystemCallError => error
+        File.delete(path) if File.file?(path) && File.writable?(path)
+        raise Error, cannot_write(path, error)
       end
 
       def build(form, document)

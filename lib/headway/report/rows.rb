@@ -72,7 +72,7 @@ module Headway
         [damage && "#{who}: the trace is damaged at byte #{damage[:offset]} (#{damage[:what]}); " \
                    "the report is made of what could be read",
          counted(process[:dropped], "#{who}: %d events were dropped while recording, so times around the gaps are guesses"),
-         counted(process[:folded], "#{who}: %d blame samples were folded into shorter stacks to bound memory")].compact
+         counted(process[:folded], "#{who}: %d blame samples were folded into other stacks to bound memory")].compact
       end
 
       def marks_note
