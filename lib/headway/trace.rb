@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../headway"
-require_relative "trace/analysis"
-require_relative "trace/events"
 
 module Headway
   # What one or several trace files say: who ran, who waited and because of whom. The files, each of one process, are brought to
@@ -15,6 +13,15 @@ module Headway
   # docs/trace-format.md describes the files.
   class Trace
     class Error < Headway::Error; end
+
+    if Headway.supported?
+      Native = Headway::Native::Traces
+      private_constant :Native
+    end
+
+    # The class has to be there already: its constant is autoloaded.
+    require_relative "trace/analysis"
+    require_relative "trace/events"
 
     # @param paths [Array<String, #to_path>]
     # @param lanes [Boolean] whether the lanes will be wanted too: one pass then does for both

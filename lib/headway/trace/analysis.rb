@@ -4,9 +4,6 @@ require_relative "blame"
 
 module Headway
   class Trace
-    Native = Headway::Native::Traces if Headway.supported?
-    private_constant :Native if Headway.supported?
-
     # Takes what the pass over the files found, in nanoseconds of each process's clock, to seconds since the start of the
     # earliest process. Sums and differences are made of integers, so identities hold up to the last conversion.
     class Analysis

@@ -206,7 +206,7 @@ TEST(events_out_of_order_come_back_in_order)
 
 TEST(more_events_than_a_block_takes_make_more_blocks)
 {
-    events_come_back(HW_TRACE_BLOCK_EVENTS + 5, 0);
+    events_come_back(HW_TRACE_EVENTS_MOST + 5, 0);
 }
 
 TEST(usual_events_take_five_bytes)
