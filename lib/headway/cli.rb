@@ -13,6 +13,7 @@ module Headway
 
     COMMANDS = {
       "run" => [:Run, "run a command with Headway"],
+      "report" => [:Report, "what a trace file says: summary, HTML page, Perfetto, Firefox and more"],
       "bench" => [:Bench, "measure what Headway changes"],
       "doctor" => [:Doctor, "what works on this Ruby and machine, and what it costs"]
     }.freeze

@@ -25,6 +25,14 @@ module Headway
         checked { @parser.order(argv) }
       end
 
+      # Takes the options wherever they stand.
+      #
+      # @return [Array<String>] the other words
+      # @raise [UsageError]
+      def anywhere(argv)
+        checked { @parser.permute(argv) }
+      end
+
       # Takes the options of a command that has no other arguments.
       #
       # @raise [UsageError]

@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require_relative "labels"
+
+module Headway
+  module Report
+    # What a thread waited behind: the methods that its holders were in. A blame stack says where a holder was, not who
+    # waited, so each holder's part of the wait is split over its stacks by their weight.
+    class Behind
+      # Ruby's own and other people's code: a method of the program that called it says more.
+      FOREIGN = %r{\A<internal:|\A\(eval|/gems/|/lib/ruby/|/rubygems/}.freeze
+      private_constant :FOREIGN
+
+      # @param data [Hash] as {Trace#to_h} returns it
+      def initialize(data)
+        @frames = data.dig(:blame, :frames) || []
+        stacks = data.dig(:blame, :stacks) || []
+        @methods = stacks.group_by { |stack| stack[:thread] }.transform_values { |of_thread| weigh(of_thread) }
+      end
+
+      # @param thread [Hash] a row of the trace's threads
+      # @return [Array(String, Float), nil] the method it waited behind longest, and for which share of its waits
+      def method_of(thread)
+        shares = Hash.new(0.0)
+        thread[:waited_for].each do |part|
+          @methods.fetch(part[:thread], {}).each { |method, share| shares[method] += share * part[:s] }
+        end
+        top(shares, thread)
+      end
+
+      # @return [Array(Integer, Float), nil] the thread it waited for longest, and for which share of its waits
+      def holder_of(thread)
+        top(thread[:waited_for].reject { |part| part[:thread].nil? }.to_h { |part| part.values_at(:thread, :s) }, thread)
+      end
+
+      # @param stack [Hash] one of the trace's
+      # @return [Hash, nil] the frame of the program's own code nearest to the leaf; without one, the leaf
+      def telling(stack)
+        frames = stack[:frames].map { |index| @frames[index] }.compact
+        frames.find { |one| !one[:file].to_s.empty? && !FOREIGN.match?(one[:file]) } || frames.first
+      end
+
+      private
+
+      def top(shares, thread)
+        what, seconds = shares.max_by(&:last)
+        [what, [seconds / thread[:ready_s], 1.0].min] if what && thread[:ready_s].positive?
+      end
+
+      def weigh(stacks)
+        weights = Hash.new(0.0)
+        stacks.each { |stack| weights[method_at(telling(stack))] += stack[:weight_s] }
+        sum = weights.values.sum
+        sum.positive? ? weights.transform_values { |weight| weight / sum } : {}
+      end
+
+      def method_at(frame) = frame ? Labels.method(frame) : "unknown code"
+    end
+  end
+end

@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require_relative "../summary"
+
+module Headway
+  module Report
+    # How threads and frames are called in every report. Names come from the program that was recorded: any length, any
+    # characters, the same one for a hundred threads, or none.
+    class Labels
+      # What the block of a method says of itself is of no use to whoever looks for the method.
+      PART_OF = /\A(?:(?:block|rescue|ensure)(?: \(\d+ levels?\))? in )+/.freeze
+      NOBODY = "nobody (the GVL was free)"
+      OTHERS = "other threads"
+      private_constant :PART_OF, :NOBODY, :OTHERS
+
+      # @param data [Hash] as {Trace#to_h} returns it
+      def initialize(data)
+        @processes = data[:processes].to_h { |process| [process[:id], process] }
+        threads = data[:threads]
+        @several = @processes.size > 1
+        @taken = threads.map { |thread| [thread[:process], thread[:name].to_s] }.tally
+        @labels = threads.to_h { |thread| [thread[:id], build(thread)] }
+      end
+
+      # @param id [Integer, nil] a thread's; nil for nobody
+      # @return [String] a label that no other thread of the trace has
+      def thread(id)
+        id.nil? ? NOBODY : @labels.fetch(id) { "thread #{id}" }
+      end
+
+      # @param part [Hash] of a thread's waited_for
+      # @return [String] whom it stands for
+      def holder(part)
+        part[:others] ? OTHERS : thread(part[:thread])
+      end
+
+      # @return [String] `Class#method file:line`
+      def self.frame(frame)
+        where = place(frame)
+        [frame[:method].to_s, where].reject(&:empty?).join(" ")
+      end
+
+      # @return [String] `file:line`, or as much of it as is known
+      def self.place(frame)
+        file = frame[:file].to_s
+        return "" if file.empty?
+
+        frame[:line].to_i.positive? ? "#{file}:#{frame[:line]}" : file
+      end
+
+      # @return [String] the method a frame belongs to, without the blocks around the very line
+      def self.method(frame)
+        name = frame[:method].to_s.sub(PART_OF, "")
+        return name unless name.empty? || name.start_with?("<")
+
+        file = File.basename(frame[:file].to_s)
+        [name, file].reject(&:empty?).join(" of ")
+      end
+
+      private
+
+      def build(thread)
+        name = Summary::Text.name(thread[:name])
+        name = unnamed(thread) if name.empty?
+        known_by = [*("thread #{thread[:number]}" if @taken[[thread[:process], thread[:name].to_s]] > 1),
+                    *("process #{@processes.dig(thread[:process], :pid)}" if @several)]
+        known_by.empty? ? name : "#{name} (#{known_by.join(", ")})"
+      end
+
+      def unnamed(thread)
+        site = thread[:site].to_s
+        site.empty? ? "thread" : "thread of #{Summary::Text.name(File.basename(site))}"
+      end
+    end
+  end
+end

@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require_relative "rows"
+
+module Headway
+  module Report
+    # A trace as what one pastes into an issue.
+    class Markdown
+      # @param document [Document]
+      def initialize(document)
+        @data = document.to_h
+        @totals = @data[:totals]
+        @rows = Rows.new(document)
+      end
+
+      # @param output [IO]
+      def write(output)
+        sections = [heading, totals, threads, pairs, blame, notes].reject(&:empty?)
+        output << sections.map { |lines| lines.join("\n") }.join("\n\n") << "\n"
+      end
+
+      private
+
+      def heading
+        ["**#{plain(@data[:headline])}**", "",
+         *@data[:processes].map do |process|
+           "- #{code(process[:command])}, process #{process[:pid]}: Ruby #{process[:ruby]}, Headway #{@data[:headway]}, " \
+             "policy #{process[:policy]}, quantum #{process[:quantum_ms] && format("%g", process[:quantum_ms])} ms, " \
+             "preempt #{process[:preempt]}, #{process[:cpus]} CPUs, #{process[:events]} events, #{process[:dropped]} dropped"
+         end]
+      end
+
+      def totals
+        wait = @totals[:wait]
+        table(["recorded", "running", "ready", "suspended", "GVL free", "GC", "waits", "wait p50", "wait p99", "wait max"],
+              [[time(@data[:wall_s]), *@totals.values_at(:running_s, :ready_s, :suspended_s, :idle_s, :gc_s).map { |one| time(one) },
+                wait[:count].to_s, *spread(wait.values_at(:p50_s, :p99_s, :max_s), wait[:count])]])
+      end
+
+      def threads
+        rows = @rows.threads
+        return [] if rows.empty?
+
+        more = @rows.more_threads
+        table(["thread", "running", "ready", "suspended", "waits", "wait p50", "wait p99", "wait max"],
+              rows.map do |row|
+                [plain(row[:name]), *row.values_at(:running, :ready, :suspended).map { |one| time(one) },
+                 row[:wait][:count].to_s, *spread(row[:wait].values_at(:p50, :p99, :max), row[:wait][:count])]
+              end) + (more.positive? ? ["", "and #{more} more that waited less"] : [])
+      end
+
+      def pairs
+        rows = @rows.pairs
+        return [] if rows.empty?
+
+        table(["who waited", "for whom", "time", "share"],
+              rows.map { |row| [plain(row[:waiter]), plain(row[:holder]), time(row[:time]), percent(row[:share])] }, words: 2)
+      end
+
+      def blame
+        rows = @rows.blame
+        return [] if rows.empty?
+
+        table(["what held the GVL while others waited", "time", "share"],
+              rows.map { |row| [code(row[:line]), time(row[:time]), percent(row[:share])] })
+      end
+
+      def notes
+        @rows.notes.map { |note| "> #{plain(note)}." }
+      end
+
+      def table(headings, rows, words: 1)
+        rule = headings.each_index.map { |index| index < words ? "---" : "---:" }
+        [headings, rule, *rows].map { |cells| "| #{cells.join(" | ")} |" }
+      end
+
+      def spread(figures, count)
+        figures.map { |figure| count.zero? ? "-" : time(figure) }
+      end
+
+      # Names are the recorded program's and may hold what Markdown or HTML would take for its own.
+      def plain(text)
+        clean = Summary::Text.name(text, 400)
+        clean.split(/(`[^`]*`)/).map { |part| part.start_with?("`") ? code(part[1..-2]) : escape(part) }.join
+      end
+
+      def escape(text) = text.gsub(/[\\*_|<>\[\]`]/) { |character| "\\#{character}" }
+
+      def code(text)
+        clean = Summary::Text.name(text, 160).tr("`", "'").gsub("|", "\\|")
+        clean.empty? ? "" : "`#{clean}`"
+      end
+
+      def time(seconds) = Summary::Text.duration(seconds)
+
+      def percent(fraction) = Summary::Text.percent(fraction)
+    end
+  end
+end

@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require_relative "labels"
+require_relative "behind"
+
+module Headway
+  module Report
+    # What the terminal's summary and the Markdown list, worst first and no more than a person reads.
+    class Rows
+      MOST_THREADS = 20
+      MOST_PAIRS = 10
+      MOST_METHODS = 10
+      private_constant :MOST_THREADS, :MOST_PAIRS, :MOST_METHODS
+
+      # @param document [Document]
+      def initialize(document)
+        @data = document.to_h
+        @labels = document.labels
+      end
+
+      # @return [Array<Hash>] the longest waiters, as a row of {Headway.stats}
+      def threads
+        @data[:threads].sort_by { |thread| [-thread[:ready_s], -thread[:running_s]] }.first(MOST_THREADS).map do |thread|
+          { name: @labels.thread(thread[:id]), count: 1, running: thread[:running_s], ready: thread[:ready_s],
+            suspended: thread[:suspended_s], wait: spread(thread[:wait]), hold: spread(thread[:hold]) }
+        end
+      end
+
+      # @return [Integer] how many threads {#threads} leaves out
+      def more_threads
+        [@data[:threads].size - MOST_THREADS, 0].max
+      end
+
+      # @return [Array<Hash>] who waited for whom (:waiter, :holder), :time and :share of the waiter's waits
+      def pairs
+        all = @data[:threads].flat_map { |thread| thread[:waited_for].map { |part| [thread, part] } }
+        all.select { |_, part| part[:s] >= 1e-6 }.max_by(MOST_PAIRS) { |_, part| part[:s] }.map do |thread, part|
+          { waiter: @labels.thread(thread[:id]), holder: @labels.holder(part), time: part[:s],
+            share: thread[:ready_s].positive? ? part[:s] / thread[:ready_s] : 0.0 }
+        end
+      end
+
+      # @return [Array<Hash>] the very lines that held the GVL while others waited: :line, :time, :share
+      def blame
+        all = @data[:blame][:weight_s]
+        behind = Behind.new(@data)
+        times = Hash.new(0.0)
+        @data[:blame][:stacks].each { |stack| times[line(stack, behind.telling(stack))] += stack[:weight_s] }
+        times.select { |_, time| time.positive? }.max_by(MOST_METHODS, &:last).map do |line, time|
+          { line: line, time: time, share: all.positive? ? time / all : 0.0 }
+        end
+      end
+
+      # @return [Array<String>] what was lost or left out
+      def notes
+        [*@data[:processes].flat_map { |process| losses(process) }, marks_note].compact
+      end
+
+      private
+
+      # The program's line, and what it was calling.
+      def line(stack, frame)
+        return "unknown code" unless frame
+
+        leaf = @data[:blame][:frames][stack[:frames].first]
+        leaf.equal?(frame) ? Labels.frame(frame) : "#{Labels.frame(frame)} (in #{Labels.method(leaf)})"
+      end
+
+      def losses(process)
+        who = "process #{process[:pid]}"
+        damage = process[:damage]
+        [damage && "#{who}: the trace is damaged at byte #{damage[:offset]} (#{damage[:what]}); " \
+                   "the report is made of what could be read",
+         counted(process[:dropped], "#{who}: %d events were dropped while recording, so times around the gaps are guesses"),
+         counted(process[:folded], "#{who}: %d blame samples were folded into other stacks to bound memory")].compact
+      end
+
+      def marks_note
+        counted(@data[:marks_folded], "%d marks are left out")
+      end
+
+      def counted(number, sentence)
+        format(sentence, number) if number.to_i.positive?
+      end
+
+      def spread(figures)
+        { count: figures[:count], p50: figures[:p50_s], p99: figures[:p99_s], max: figures[:max_s] }
+      end
+    end
+  end
+end

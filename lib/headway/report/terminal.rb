@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+require_relative "rows"
+
+module Headway
+  module Report
+    # A trace as text for a terminal, in the words and columns of `headway run --summary`.
+    class Terminal
+      # @param document [Document]
+      def initialize(document)
+        @data = document.to_h
+        @totals = @data[:totals]
+        @rows = Rows.new(document)
+      end
+
+      # @param output [IO]
+      def write(output)
+        output << [*headings, *totals, *threads, *pairs, *blame, "", @data[:headline]].join("\n") << "\n"
+      end
+
+      private
+
+      def headings
+        @data[:processes].map do |process|
+          "Headway #{@data[:headway]}: process #{process[:pid]}, #{text(process[:command])}, Ruby #{process[:ruby]}, " \
+            "policy #{process[:policy]}, quantum #{process[:quantum_ms] && format("%g", process[:quantum_ms])} ms, " \
+            "preempt #{process[:preempt]}"
+        end
+      end
+
+      def totals
+        switches = @totals[:switches]
+        gc = @data[:gc]
+        ["  #{time(@data[:wall_s])} recorded; over all threads: running #{time(@totals[:running_s])}, " \
+         "ready #{time(@totals[:ready_s])}, suspended #{time(@totals[:suspended_s])}; GVL free #{time(@totals[:idle_s])}",
+         "  waits: #{spread(@totals[:wait])}; holds: #{spread(@totals[:hold])}",
+         "  switches: #{switches[:voluntary]} voluntary, #{switches[:preempted]} preempted; " \
+         "GC: #{gc[:count].zero? ? "none" : "#{gc[:count]}, #{time(gc[:total_s])} in all, max #{time(gc[:max_s])}"}",
+         "  events: #{@data[:processes].sum { |one| one[:events] }}, " \
+         "dropped #{@data[:processes].sum { |one| one[:dropped] }}"]
+      end
+
+      def threads
+        rows = @rows.threads
+        return [] if rows.empty?
+
+        more = @rows.more_threads
+        ["", *Summary::Table.new(rows).lines, *("  and #{more} more that waited less" if more.positive?)]
+      end
+
+      def pairs
+        list("Who waited for whom", @rows.pairs) do |pair|
+          [time(pair[:time]), percent(pair[:share]), "#{pair[:waiter]} waited for #{pair[:holder]}"]
+        end
+      end
+
+      def blame
+        list("What held the GVL while others waited", @rows.blame) do |row|
+          [time(row[:time]), percent(row[:share]), text(row[:line], 120)]
+        end
+      end
+
+      def list(title, rows)
+        return [] if rows.empty?
+
+        cells = rows.map { |row| yield row }
+        widths = cells.transpose.first(2).map { |column| column.map(&:length).max }
+        ["", "  #{title}", *cells.map { |first, second, last| "  #{first.rjust(widths[0])}  #{second.rjust(widths[1])}  #{last}" }]
+      end
+
+      def spread(figures)
+        return "none" if figures[:count].zero?
+
+        "#{figures[:count]}, p50 #{time(figures[:p50_s])}, p99 #{time(figures[:p99_s])}, max #{time(figures[:max_s])}"
+      end
+
+      def time(seconds) = Summary::Text.duration(seconds)
+
+      def percent(fraction) = Summary::Text.percent(fraction)
+
+      def text(value, width = 80) = Summary::Text.name(value, width)
+    end
+  end
+end

@@ -1,0 +1,39 @@
+// Elements made by hand. Text is always set as text, so that nothing a trace contains is ever read as HTML, and styles are
+// set one by one, since the page allows no style attributes.
+
+const SVG = "http://www.w3.org/2000/svg"
+
+export const byId = (id) => document.getElementById(id)
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value)
+    else if (name === "style") Object.assign(node.style, value)
+    else node.setAttribute(name, value === true ? "" : value)
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false))
+  return node
+}
+
+export const element = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children)
+
+export const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children)
+
+// Text in which `code` is set as code.
+export function prose(text) {
+  return text.split("`").map((part, index) => (index % 2 ? element("code", {}, part) : part))
+}
+
+// Calls back at most once per frame, however often it is asked.
+export function onceAFrame(callback) {
+  let asked = false
+  return () => {
+    if (asked) return
+    asked = true
+    requestAnimationFrame(() => {
+      asked = false
+      callback()
+    })
+  }
+}

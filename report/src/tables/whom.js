@@ -1,0 +1,23 @@
+// Who waited for whom: each thread's waiting, split among those that held the GVL meanwhile.
+
+import { byId, element } from "../dom.js"
+import { duration, percent } from "../format.js"
+import { table, threadLink } from "./table.js"
+
+export function showWhom(trace, timeline) {
+  const rows = trace.threads.flatMap((thread) => (thread.waited_for ?? []).filter(({ s }) => s > 0)
+    .map(({ thread: holder, s }) => ({ thread, holder, s, share: thread.ready_s ? s / thread.ready_s : 0 })))
+  if (!rows.length) {
+    byId("whom").append(element("p", { class: "faint" }, "Nobody waited for anybody."))
+    return
+  }
+  byId("whom").append(table({
+    name: "Who waited for whom", rows, sortBy: "For",
+    columns: [
+      { title: "Waiter", text: true, value: (row) => trace.nameOf(row.thread), show: (_, row) => threadLink(trace, timeline, row.thread.id) },
+      { title: "Holder", text: true, value: (row) => trace.nameOfId(row.holder), show: (_, row) => threadLink(trace, timeline, row.holder) },
+      { title: "For", value: (row) => row.s, show: (value) => duration(value) },
+      { title: "Of the waiter’s waiting", value: (row) => row.share, show: (value) => percent(value), share: (row) => row.share },
+    ],
+  }))
+}

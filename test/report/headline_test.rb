@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "headway/report"
+require "report/made_trace"
+
+class HeadlineTest < Minitest::Test
+  def test_a_wait_is_put_down_to_the_method
+    assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render`.", headline(MadeTraces.stalled)
+  end
+
+  def test_without_blame_to_the_thread
+    assert_equal "worker-3 spent 52 % of its time waiting; 91 % of that behind crunch.", headline(MadeTraces.stalled(stacks: []))
+  end
+
+  def test_many_holders_in_turn
+    turns = (0...6).map { |turn| { name: "io-#{turn}", segments: [[:suspended, turn.to_f], [:running, 1.0], [:suspended, 5.0]] } }
+
+    assert_equal "late spent 60 % of its time waiting, behind 6 threads in turn.",
+                 headline(MadeTrace.new(threads: [{ name: "late", segments: [[:ready, 6.0], [:suspended, 4.0]] }, *turns]))
+  end
+
+  def test_threads_alike
+    workers = %w[a b c].map { |name| { name: name, segments: [[:ready, 1.0], [:running, 0.0], [:suspended, 1.0]] } }
+    cruncher = { name: "crunch", segments: [[:running, 2.0]] }
+
+    assert_match(/ spent 50 % of its time waiting, 2 more threads nearly as much; 100 % of that behind crunch\.\z/,
+                 headline(MadeTrace.new(threads: [*workers, cruncher])))
+    assert_match(/waiting, another thread nearly as much; /, headline(MadeTrace.new(threads: [*workers.first(2), cruncher])))
+  end
+
+  # A thread that lived for 10 ms and waited for 9 of them is not what the trace is about.
+  def test_a_short_life_is_no_example
+    trace = MadeTrace.new(threads: [{ name: "brief", segments: [[:ready, 0.009], [:suspended, 0.001]] },
+                                    { name: "long", segments: [[:ready, 4.0], [:suspended, 6.0]] },
+                                    { name: "crunch", segments: [[:running, 10.0]] }])
+
+    assert_match(/\Along spent 40 % /, headline(trace))
+  end
+
+  def test_cpu_bound_threads_take_turns
+    trace = MadeTrace.new(threads: [{ name: "a", segments: [[:running, 1.0], [:ready, 1.0]] },
+                                    { name: "b", segments: [[:ready, 1.0], [:running, 1.0]] }])
+
+    assert_match(/\AOnly CPU-bound threads waited, and for one another \(a: 50 % of its time\): one GVL is one CPU/, headline(trace))
+  end
+
+  def test_nothing_to_complain_of
+    assert_equal "The trace is empty: no thread was seen while it was recorded.", headline(MadeTraces.empty)
+    assert_equal "Only one thread ran, so nobody waited.", headline(MadeTraces.single)
+    assert_equal "The program was idle: its threads ran for 1.00 ms of 9.00 s, and nobody waited to speak of.",
+                 headline(MadeTraces.idle)
+    two = [{ name: "a", segments: [[:running, 1.0], [:suspended, 1.0]] }, { name: "b", segments: [[:suspended, 1.0], [:running, 1.0]] }]
+    assert_equal "Nobody waited: no thread had to ask for the GVL.", headline(MadeTrace.new(threads: two))
+    two[1][:segments].insert(1, [:ready, 0.001])
+    assert_equal "Nobody waited to speak of: 1.00 ms for the GVL over all threads, 1.00 ms at most at a time.",
+                 headline(MadeTrace.new(threads: two))
+  end
+
+  def test_collections
+    assert_equal "Only one thread ran, so nobody waited. Garbage collection took 40 % of the time (1.00 s in 1 run), " \
+                 "and no thread could run meanwhile.", headline(MadeTraces.single(gc: [[0, 0.5, 1.5]]))
+    refute_match(/Garbage/, headline(MadeTraces.single(gc: [[0, 0.5, 0.6]])))
+  end
+
+  # An instant of nothing, such as a ring dumped right after it began.
+  def test_no_time_passed
+    assert_kind_of String, headline(MadeTrace.new(threads: [{ name: "main", segments: [] }]))
+    assert_kind_of String, headline(MadeTrace.new(threads: [], processes: []))
+  end
+
+  def test_code_that_is_nobodys_own
+    frames = [{ method: "Integer#times", file: "<internal:numeric>", line: 238 },
+              { method: "block (2 levels) in Pool#run", file: "/usr/lib/ruby/gems/3.4.0/gems/pool-1.0/lib/pool.rb", line: 3 }]
+    stacks = [{ thread: 1, frames: [0, 1], weight_s: 1.0, samples: 1 }]
+
+    assert_match(/behind `Integer#times`/, headline(MadeTraces.stalled(frames: frames, stacks: stacks)))
+    stacks[0][:frames] = []
+    assert_match(/behind unknown code|behind `unknown code`/, headline(MadeTraces.stalled(frames: frames, stacks: stacks)))
+  end
+
+  def test_methods_without_the_blocks_around_the_line
+    label = Headway::Report::Labels
+    names = ["Report#render", "block in Report#render", "block (2 levels) in Report#render", "rescue in Report#render",
+             "block in rescue in Report#render", "ensure in block in Report#render"]
+
+    assert_equal ["Report#render"], names.map { |name| label.method(method: name, file: "a.rb") }.uniq
+    assert_equal "<main> of a.rb", label.method(method: "block in <main>", file: "/srv/a.rb")
+    assert_equal "a.rb", label.method(method: "", file: "/srv/a.rb")
+  end
+
+  private
+
+  def headline(trace) = Headway::Report::Headline.of(trace.to_h)
+end

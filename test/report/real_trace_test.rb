@@ -1,0 +1,128 @@
+# frozen_string_literal: true
+
+require "trace/trace_case"
+require "cli/command_line"
+require "report/proto_decoder"
+require "headway/report"
+require "json"
+require "stringio"
+
+# From a trace file to each report.
+class RealTraceTest < TraceCase
+  include CommandLine
+
+  def test_every_form
+    path = file(known_trace)
+    targets = %w[html perfetto firefox collapsed markdown].to_h { |form| [form, File.join(@directory, "out.#{form}")] }
+    result = headway("report", *targets.flat_map { |form, out| ["--#{form}", out] }, path, "--json")
+
+    assert_predicate result, :success?, result.to_s
+    assert_match(/\Aworker spent 51 % of its time waiting; 98 % of that behind `Report#render`\.\z/, JSON.parse(result.out)["headline"])
+    targets.each_value { |out| refute_equal 0, File.size(out), out }
+    assert_equal "main;Report#render app/report.rb:17;Array#each 30000\n", File.read(targets["collapsed"])
+    assert_includes File.read(targets["markdown"]), "| worker | main | 40.0 ms | 98 % |"
+  end
+
+  # The sums of the slices are those of the analysis.
+  def test_perfetto_agrees_with_the_analysis
+    trace = trace_of(known_trace)
+    packets = ProtoDecoder.by_itself(report(:perfetto, trace))[:packet]
+    names = packets.flat_map { |packet| packet.dig(:interned_data, 0, :event_names) || [] }.to_h { |entry| [entry[:iid], entry[:name].first] }
+    tracks = packets.filter_map { |packet| packet.dig(:track_descriptor, 0) }.filter_map { |track| [track[:uuid], track[:thread]&.first] }.to_h
+
+    trace.to_h[:threads].each do |thread|
+      track = tracks.find { |_, found| found && found[:thread_name] == [thread[:name]] }.first
+      sums = state_sums(packets, track, names)
+      %w[running ready suspended].each { |state| assert_in_delta thread[:"#{state}_s"], sums[state] / 1e9, 1e-6, thread[:name] }
+    end
+  end
+
+  def test_firefox_samples_stand_where_the_stack_was_seen
+    threads = JSON.parse(report(:firefox, trace_of(known_trace)))["threads"]
+
+    assert_equal [[50.0], [30.0]], threads[0]["samples"].values_at("time", "weight")
+    wait = threads[1]["markers"]["data"].find { |data| data["type"] == "Wait" }
+    assert_equal "main", wait["holder"]
+    assert_match(/\Amain 40\.0 ms, nobody .* 1\.0 ms\z/, wait["holders"])
+  end
+
+  def test_several_files_on_one_clock
+    later = { pid: 5000, wall_ns: TraceEncoder::HEADER[:wall_ns] + 500_000_000 }
+    result = headway("report", file(known_trace, "a.headway"), file(known_trace(**later), "b.headway"), "--json")
+    data = JSON.parse(result.out)
+
+    assert_equal [4242, 5000], data["processes"].map { |process| process["pid"] }
+    assert_in_delta 0.5, data["processes"][1]["start_s"]
+    assert_equal 4, data["threads"].size
+  end
+
+  def test_the_summary_and_its_warnings
+    result = headway("report", file(known_trace))
+
+    assert_predicate result, :success?
+    assert_match(/^  worker +10\.0 ms +41\.0 ms +29\.0 ms /, result.out)
+    assert_equal ["headway: warning: process 4242: 5 events were dropped while recording, so times around the gaps are guesses\n",
+                  "headway: warning: process 4242: 2 blame samples were folded into other stacks to bound memory\n"], result.err.lines
+  end
+
+  def test_damage_is_a_warning
+    result = headway("report", file(known_trace.bytes[0...-40]))
+
+    assert_predicate result, :success?
+    assert_match(/\Aheadway: warning: process 4242: the trace is damaged at byte \d+ \(cut short.*\); the report is made of what could be read$/,
+                 result.err)
+    assert_match(/waiting/, result.out)
+  end
+
+  def test_what_is_no_trace
+    { "" => /is empty/, "hello" * 100 => /is no Headway trace/,
+      TraceEncoder.new(version: 99).end.bytes => /version 99.*a newer Headway is needed/ }.each do |content, words|
+      assert_bad_usage words, headway("report", file(content))
+    end
+    assert_bad_usage(/No such file or directory/, headway("report", "/nonexistent"))
+    assert_bad_usage(/is no regular file|Is a directory/, headway("report", @directory))
+    assert_bad_usage(/is no Headway trace/, headway("report", file(known_trace, "good.headway"), file("nonsense" * 20, "bad.headway")))
+  end
+
+  def test_outputs_that_cannot_be
+    path = file(known_trace)
+
+    assert_bad_usage(/--html #{path} is a trace to be read/, headway("report", path, "--html", path))
+    assert_equal known_trace.bytes, File.binread(path)
+    return unless File.exist?("/dev/full")
+
+    result = headway("report", path, "--json", "--perfetto", "/dev/full")
+    assert_equal 2, result.status.exitstatus
+    assert_match(%r{^headway: cannot write /dev/full: No space left on device$}, result.err)
+  end
+
+  def test_a_trace_of_nothing
+    result = headway("report", file(TraceEncoder.new.end), "--html", out = File.join(@directory, "out.html"))
+
+    assert_quiet_success result
+    assert_includes File.read(out), "The trace is empty"
+  end
+
+  private
+
+  def report(form, trace)
+    output = StringIO.new(String.new(encoding: form == :perfetto ? "BINARY" : "UTF-8"))
+    Headway::Report.public_send(form, trace, output)
+    output.string
+  end
+
+  def state_sums(packets, track, names)
+    sums = Hash.new(0.0)
+    begun = nil
+    packets.each do |packet|
+      event = packet.dig(:track_event, 0)
+      next unless event && event[:track_uuid] == track
+
+      case event[:type]
+      when [1.0] then begun = [names.fetch(event[:name_iid]), packet[:timestamp].first]
+      when [2.0] then sums[begun.first] += packet[:timestamp].first - begun.last
+      end
+    end
+    sums
+  end
+end

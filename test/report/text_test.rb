@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "stringio"
+require "json"
+require "headway/report"
+require "report/made_trace"
+
+# The forms that are text: summary, Markdown, collapsed stacks, JSON.
+class TextTest < Minitest::Test
+  def test_summary
+    text = report(:text, MadeTraces.stalled)
+
+    assert_match(/\AHeadway 0\.1\.0: process 4242, ruby app\.rb, Ruby 3\.4\.1, policy observe, quantum 100 ms, preempt signal$/, text)
+    assert_match(/2\.50 s recorded; over all threads: running 2\.50 s, ready 1\.70 s, suspended 2\.90 s; GVL free 0$/, text)
+    assert_match(/GC: 2, 30\.0 ms in all, max 20\.0 ms$/, text)
+    assert_match(/^  worker-3 +100 ms +1\.10 s +900 ms +2 /, text)
+    assert_match(/^  1\.00 s   91 %  worker-3 waited for crunch$/, text)
+    assert_match(%r{^  900 ms  90 %  Report#render app/report\.rb:12 \(in Array#each\)$}, text)
+    assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render`.", text.lines.last.chomp
+  end
+
+  def test_summary_of_nothing
+    assert_match(/\AHeadway .*\n.*\nThe trace is empty: .*\n\z/m, report(:text, MadeTraces.empty))
+    refute_match(/Who waited/, report(:text, MadeTraces.idle))
+  end
+
+  def test_a_crowd
+    threads = (0...30).map { |index| { name: "w", segments: [[:ready, index / 100.0], [:running, 0.1]] } }
+    text = report(:text, MadeTrace.new(threads: threads))
+
+    assert_match(/w \(thread 30\)/, text)
+    assert_includes text, "and 10 more that waited less"
+  end
+
+  def test_markdown
+    text = report(:markdown, MadeTraces.stalled)
+
+    assert_match(/\A\*\*worker-3 spent .* behind `Report#render`\.\*\*$/, text)
+    assert_includes text, "| worker-3 | crunch | 1.00 s | 91 % |\n"
+    assert_includes text, "| `Report#render app/report.rb:12 (in Array#each)` | 900 ms | 90 % |\n"
+    tables = text.split("\n\n").select { |part| part.start_with?("|") }
+    assert_equal 4, tables.size
+    tables.each { |table| assert_equal 1, table.lines.map { |line| line.count("|") }.uniq.size, table }
+  end
+
+  def test_markdown_takes_no_markup_from_names
+    text = report(:markdown, MadeTrace.new(threads: [{ name: "a|b<img src=x>*c*\n# d", segments: [[:ready, 1.0]] }],
+                                           frames: [{ method: "x|`y", file: "a.rb", line: 1 }],
+                                           stacks: [{ thread: 0, frames: [0], weight_s: 1.0, samples: 1 }]))
+
+    assert_includes text, 'a\|b\<img src=x\>\*c\*?# d'
+    assert_includes text, "`x\\|'y a.rb:1`"
+  end
+
+  def test_losses_are_told
+    trace = MadeTraces.stalled(marks_folded: 7)
+    process = trace.to_h[:processes].first.merge(dropped: 5, folded: 2, damage: { offset: 99, what: "checksum" })
+    text = report(:markdown, MadeTraces.stalled(processes: [process], marks_folded: 7))
+
+    assert_includes text, "> process 4242: the trace is damaged at byte 99 (checksum)"
+    assert_includes text, "> process 4242: 5 events were dropped"
+    assert_includes text, "> process 4242: 2 blame samples were folded"
+    assert_includes text, "> 7 marks are left out."
+  end
+
+  def test_collapsed_stacks
+    assert_equal ["crunch;<main> app.rb:3;Totals.add app/totals.rb:7 100000\n",
+                  "crunch;<main> app.rb:3;block in Report#page app/report.rb:40;Report#render app/report.rb:12;" \
+                  "Array#each <internal:array>:42 900000\n"], report(:collapsed, MadeTraces.stalled).lines
+    assert_empty report(:collapsed, MadeTraces.idle)
+  end
+
+  def test_collapsed_stacks_are_one_line_each_whatever_the_names
+    text = report(:collapsed, MadeTrace.new(threads: [{ name: "a;b\nc", segments: [] }], frames: [{ method: "x;\ny 7\xff", file: "", line: 0 }],
+                                            stacks: [{ thread: 0, frames: [0], weight_s: 1e-9, samples: 1 },
+                                                     { thread: 0, frames: [0], weight_s: 0.0, samples: 1 }]))
+
+    assert_equal "a_b?c;x__y 7? 1\n", text
+  end
+
+  def test_json
+    trace = MadeTraces.stalled
+    data = JSON.parse(report(:json, trace), symbolize_names: true)
+
+    assert_equal trace.to_h.merge(headline: "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render`."), data
+  end
+
+  # Every key of the object is described.
+  def test_json_is_documented
+    page = File.read(File.expand_path("../../docs/report-json.md", __dir__))
+
+    keys_of(Headway::Report::Document.new(MadeTraces.stalled).to_h).each { |key| assert_includes page, "`#{key}`" }
+  end
+
+  def test_the_analysis_is_made_once
+    trace = MadeTraces.stalled
+    document = Headway::Report::Document.new(trace)
+    %i[text markdown json collapsed perfetto firefox].each { |form| report(form, document) }
+
+    assert_equal 1, trace.analyses
+  end
+
+  private
+
+  def report(form, trace)
+    output = StringIO.new(String.new(encoding: form == :perfetto ? "BINARY" : "UTF-8"))
+    Headway::Report.public_send(form, trace, output)
+    output.string
+  end
+
+  def keys_of(value)
+    case value
+    when Hash then value.keys + value.values.flat_map { |one| keys_of(one) }
+    when Array then value.flat_map { |one| keys_of(one) }
+    else []
+    end.uniq
+  end
+end
