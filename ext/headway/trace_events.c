@@ -121,7 +121,7 @@ static VALUE
 stack(VALUE self, VALUE id)
 {
     struct file *file = file_of(self);
-    const struct hw_stack *found = hw_tables_stack(&file->tables, NUM2UINT(id));
+    const struct hw_trace_stack *found = hw_tables_stack(&file->tables, NUM2UINT(id));
     VALUE frames = rb_ary_new();
     for (uint32_t i = 0; found && i < found->count; i++) rb_ary_push(frames, hw_trace_frame(&file->tables, found->frames[i]));
     return frames;

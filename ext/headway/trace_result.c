@@ -31,8 +31,8 @@ text_of(const char *text)
 VALUE
 hw_trace_frame(const struct hw_tables *tables, uint32_t id)
 {
-    static const struct hw_frame missing = { 0, 0, 0 };
-    const struct hw_frame *frame = hw_tables_frame(tables, id);
+    static const struct hw_trace_frame missing = { 0, 0, 0 };
+    const struct hw_trace_frame *frame = hw_tables_frame(tables, id);
     if (!frame) frame = &missing;
     struct hw_text method = hw_tables_string(tables, frame->method_string);
     return rb_ary_new_from_args(3, method.length ? hw_trace_text(method) : text_of("(unknown)"),
@@ -155,7 +155,7 @@ threads_array(const struct hw_analysis *analysis)
 static VALUE
 stack_array(const struct hw_tables *tables, uint32_t id, VALUE frames)
 {
-    const struct hw_stack *stack = hw_tables_stack(tables, id);
+    const struct hw_trace_stack *stack = hw_tables_stack(tables, id);
     VALUE ids = rb_ary_new();
     for (uint32_t i = 0; stack && i < stack->count; i++) {
         VALUE frame = UINT2NUM(stack->frames[i]);

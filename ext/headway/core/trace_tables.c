@@ -127,13 +127,13 @@ static const char *
 add_frame(struct hw_tables *tables, struct hw_bytes *bytes)
 {
     uint32_t id = hw_take_u32(bytes);
-    struct hw_frame frame;
+    struct hw_trace_frame frame;
     frame.method_string = hw_take_u32(bytes);
     frame.file_string = hw_take_u32(bytes);
     frame.line = hw_take_u32(bytes);
     if (bytes->bad) return "a malformed frame";
     if (id > HW_TRACE_ID_HIGHEST) return NULL;
-    struct hw_frame *place = entry(&tables->frames, id, sizeof(*place));
+    struct hw_trace_frame *place = entry(&tables->frames, id, sizeof(*place));
     if (!place) return no_memory;
     *place = frame;
     return NULL;
@@ -150,11 +150,11 @@ add_stack(struct hw_tables *tables, struct hw_bytes *bytes)
     for (uint32_t i = 0; i < count; i++) frames[i] = hw_take_u32(bytes);
     if (bytes->bad) return "a malformed stack";
     if (id > HW_TRACE_ID_HIGHEST || full(tables)) return NULL;
-    struct hw_stack *place = entry(&tables->stacks, id, sizeof(*place));
+    struct hw_trace_stack *place = entry(&tables->stacks, id, sizeof(*place));
     uint32_t *kept = place ? keep(tables, count * sizeof(*kept)) : NULL;
     if (!kept) return no_memory;
     memcpy(kept, frames, count * sizeof(*kept));
-    *place = (struct hw_stack){ .frames = kept, .count = (uint32_t)count };
+    *place = (struct hw_trace_stack){ .frames = kept, .count = (uint32_t)count };
     return NULL;
 }
 
@@ -183,16 +183,16 @@ hw_tables_string(const struct hw_tables *tables, uint32_t id)
     return id < tables->strings.length ? ((struct hw_text *)tables->strings.entries)[id] : (struct hw_text){ NULL, 0 };
 }
 
-const struct hw_frame *
+const struct hw_trace_frame *
 hw_tables_frame(const struct hw_tables *tables, uint32_t id)
 {
-    return id < tables->frames.length ? (struct hw_frame *)tables->frames.entries + id : NULL;
+    return id < tables->frames.length ? (struct hw_trace_frame *)tables->frames.entries + id : NULL;
 }
 
-const struct hw_stack *
+const struct hw_trace_stack *
 hw_tables_stack(const struct hw_tables *tables, uint32_t id)
 {
-    return id < tables->stacks.length ? (struct hw_stack *)tables->stacks.entries + id : NULL;
+    return id < tables->stacks.length ? (struct hw_trace_stack *)tables->stacks.entries + id : NULL;
 }
 
 const struct hw_named_thread *

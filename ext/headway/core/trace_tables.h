@@ -17,11 +17,11 @@ struct hw_named_thread {
     struct hw_text name, site;
 };
 
-struct hw_frame {
+struct hw_trace_frame {
     uint32_t method_string, file_string, line;
 };
 
-struct hw_stack {
+struct hw_trace_stack {
     const uint32_t *frames; /* leaf first */
     uint32_t count;
 };
@@ -46,8 +46,8 @@ bool hw_tables_add(struct hw_tables *tables, const struct hw_trace_block_read *b
 
 /* NULL, or a text of 0 bytes, for what isn't there. */
 struct hw_text hw_tables_string(const struct hw_tables *tables, uint32_t id);
-const struct hw_frame *hw_tables_frame(const struct hw_tables *tables, uint32_t id);
-const struct hw_stack *hw_tables_stack(const struct hw_tables *tables, uint32_t id);
+const struct hw_trace_frame *hw_tables_frame(const struct hw_tables *tables, uint32_t id);
+const struct hw_trace_stack *hw_tables_stack(const struct hw_tables *tables, uint32_t id);
 const struct hw_named_thread *hw_tables_thread(const struct hw_tables *tables, uint32_t number);
 
 #endif
