@@ -15,6 +15,8 @@ require_relative "headway/settings"
 module Headway
   class Error < StandardError; end
 
+  autoload :Trace, File.expand_path("headway/trace", __dir__)
+
   if Platform.reason.nil?
     begin
       require_relative "headway/#{RbConfig::CONFIG["ruby_version"][/\d+\.\d+/]}/headway"

@@ -147,10 +147,10 @@ pass_file(struct hw_analysis *analysis, struct hw_trace_reader *reader)
 }
 
 bool
-hw_analysis_add(struct hw_analysis *analysis, const char *path, struct hw_trace_damage *damage)
+hw_analysis_add(struct hw_analysis *analysis, const char *path, uint64_t longest, struct hw_trace_damage *damage)
 {
     struct hw_trace_reader reader;
-    if (!hw_trace_open(&reader, path)) {
+    if (!hw_trace_open(&reader, path, longest)) {
         *damage = reader.damage;
         return false;
     }

@@ -42,7 +42,6 @@ struct hw_analysed_thread {
     struct hw_lane lane;            /* in units since the process's lane_origin_ns */
 
     uint32_t ready_place;           /* in the list of ready threads */
-    uint64_t charged_ns;            /* until when its wait is assigned to holders */
     uint64_t sampled_ns;            /* when its stack was last blamed */
     struct hw_number_map blamed;    /* stack -> place in blames */
     uint32_t open_mark;             /* the innermost; 0: none */
@@ -93,8 +92,8 @@ struct hw_analysis {
 void hw_analysis_init(struct hw_analysis *analysis, bool lanes);
 void hw_analysis_free(struct hw_analysis *analysis);
 
-/* Reads one more file. False: nothing of it could be read, and *damage says why. Damage further on is in the process. */
-bool hw_analysis_add(struct hw_analysis *analysis, const char *path, struct hw_trace_damage *damage);
+/* Reads one more file, of which its first `longest` bytes. False: nothing of it could be read, and *damage says why. Damage further on is in the process. */
+bool hw_analysis_add(struct hw_analysis *analysis, const char *path, uint64_t longest, struct hw_trace_damage *damage);
 
 /* Where a bucket of wait_buckets begins; `bucket` may be HW_WAIT_BUCKETS: where the last one ends. */
 uint64_t hw_wait_bucket_from_ns(uint32_t bucket);

@@ -71,7 +71,7 @@ take_events(struct hw_event_stream *stream, const struct hw_trace_block_read *bl
     uint64_t time_ns = hw_take_varint(&bytes);
     uint32_t thread = 0;
     *why = "a malformed block of events";
-    if (bytes.bad || count > HW_TRACE_BLOCK_EVENTS || count > (uint64_t)(bytes.end - bytes.at) / EVENT_SHORTEST) return false;
+    if (bytes.bad || count > HW_TRACE_EVENTS_MOST || count > (uint64_t)(bytes.end - bytes.at) / EVENT_SHORTEST) return false;
     if (!reserve(stream, stream->count + count)) {
         *why = "no memory for its events";
         return false;

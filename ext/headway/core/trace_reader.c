@@ -141,7 +141,7 @@ hw_trace_condemn(struct hw_trace_reader *reader, const struct hw_trace_block_rea
 /* -- opening ------------------------------------------------------------------------------------------------------------- */
 
 static bool
-open_file(struct hw_trace_reader *reader, const char *path)
+open_file(struct hw_trace_reader *reader, const char *path, uint64_t longest)
 {
     struct stat facts;
     /* A pipe nobody writes to must not hold us up. */
@@ -150,7 +150,7 @@ open_file(struct hw_trace_reader *reader, const char *path)
     if (fstat(reader->fd, &facts) != 0) return fail(reader, 0, "can't be read: %s", strerror(errno));
     if (!S_ISREG(facts.st_mode)) return fail(reader, 0, "is no regular file");
     if (facts.st_size == 0) return fail(reader, 0, "is empty");
-    reader->size = (uint64_t)facts.st_size;
+    reader->size = (uint64_t)facts.st_size < longest ? (uint64_t)facts.st_size : longest;
     return make_room(reader, BUFFER_BYTES) || fail(reader, 0, "no memory");
 }
 
@@ -212,10 +212,10 @@ read_header(struct hw_trace_reader *reader)
 }
 
 bool
-hw_trace_open(struct hw_trace_reader *reader, const char *path)
+hw_trace_open(struct hw_trace_reader *reader, const char *path, uint64_t longest)
 {
     memset(reader, 0, sizeof(*reader));
-    if (open_file(reader, path) && read_preamble(reader) && read_header(reader)) return true;
+    if (open_file(reader, path, longest) && read_preamble(reader) && read_header(reader)) return true;
     hw_trace_close(reader);
     return false;
 }

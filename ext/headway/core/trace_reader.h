@@ -34,8 +34,9 @@ struct hw_trace_reader {
     uint64_t buffer_offset; /* of its first byte in the file */
 };
 
-/* Opens and reads the header. False: reader->damage says why nothing can be read, and the reader is closed already. */
-bool hw_trace_open(struct hw_trace_reader *reader, const char *path);
+/* Opens and reads the header. Of the file its first `longest` bytes count, so that two passes over one that grows see the
+ * same. False: reader->damage says why nothing can be read, and the reader is closed already. */
+bool hw_trace_open(struct hw_trace_reader *reader, const char *path, uint64_t longest);
 void hw_trace_close(struct hw_trace_reader *reader);
 
 /* The next whole and sound block. False at the end, or at the damage, which is then in reader->damage. */

@@ -209,7 +209,7 @@ hw_write_events(struct hw_buffer *buffer, const struct hw_trace_event *events, s
 {
     size_t before = buffer->length;
     while (count) {
-        size_t now = cut(count, HW_TRACE_BLOCK_EVENTS);
+        size_t now = cut(count, HW_TRACE_EVENTS_MOST);
         if (!write_block_of_events(buffer, events, now)) {
             buffer->length = before;
             return false;

@@ -353,7 +353,7 @@ TEST(threads_of_one_number_in_two_files_are_two)
     write_events(&buffer, events, 3);
     CHECK(hw_write_end(&buffer));
     CHECK(analyse(&analysis, true, buffer.bytes, buffer.length, &damage));
-    CHECK(hw_analysis_add(&analysis, trace_path, &damage));
+    CHECK(hw_analysis_add(&analysis, trace_path, UINT64_MAX, &damage));
     CHECK_EQUAL(2, analysis.process_count);
     CHECK_EQUAL(2, analysis.thread_count);
     CHECK_EQUAL(1, analysis.threads[1].process);
@@ -405,7 +405,7 @@ TEST(ten_million_events)
         struct hw_trace_damage damage;
         uint64_t before_ns = hw_now_ns();
         hw_analysis_init(&analysis, lanes);
-        CHECK(hw_analysis_add(&analysis, trace_path, &damage), "%s", damage.what);
+        CHECK(hw_analysis_add(&analysis, trace_path, UINT64_MAX, &damage), "%s", damage.what);
         CHECK_EQUAL(all, analysis.processes[0].events);
         struct rusage usage;
         getrusage(RUSAGE_SELF, &usage);

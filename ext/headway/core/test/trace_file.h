@@ -82,7 +82,7 @@ static inline bool
 analyse(struct hw_analysis *analysis, bool lanes, const void *bytes, size_t length, struct hw_trace_damage *damage)
 {
     hw_analysis_init(analysis, lanes);
-    return hw_analysis_add(analysis, trace_file(bytes, length), damage);
+    return hw_analysis_add(analysis, trace_file(bytes, length), UINT64_MAX, damage);
 }
 
 #endif

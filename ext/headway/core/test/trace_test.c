@@ -139,7 +139,7 @@ read_events(const struct hw_buffer *buffer, struct hw_trace_event *events)
     struct hw_event_stream stream = { 0 };
     const char *why;
     size_t count = 0;
-    CHECK(hw_trace_open(&reader, trace_file(buffer->bytes, buffer->length)), "%s", reader.damage.what);
+    CHECK(hw_trace_open(&reader, trace_file(buffer->bytes, buffer->length), UINT64_MAX), "%s", reader.damage.what);
     while (hw_trace_next(&reader, &block)) {
         CHECK(hw_stream_add(&stream, &block, &why), "%s", why);
         memcpy(events + count, stream.events, stream.settled * sizeof(*events));
@@ -206,7 +206,7 @@ TEST(events_out_of_order_come_back_in_order)
 
 TEST(more_events_than_a_block_takes_make_more_blocks)
 {
-    events_come_back(HW_TRACE_BLOCK_EVENTS + 5, 0);
+    events_come_back(HW_TRACE_EVENTS_MOST + 5, 0);
 }
 
 TEST(usual_events_take_five_bytes)
@@ -286,9 +286,9 @@ TEST(what_is_no_trace_is_refused)
     CHECK(says(&damage, "version 2"));
 
     struct hw_trace_reader reader;
-    CHECK(!hw_trace_open(&reader, "/nonexistent/trace") && says(&reader.damage, "No such file"));
-    CHECK(!hw_trace_open(&reader, "/dev/null") && says(&reader.damage, "no regular file"));
-    CHECK(!hw_trace_open(&reader, "/") && says(&reader.damage, "no regular file"));
+    CHECK(!hw_trace_open(&reader, "/nonexistent/trace", UINT64_MAX) && says(&reader.damage, "No such file"));
+    CHECK(!hw_trace_open(&reader, "/dev/null", UINT64_MAX) && says(&reader.damage, "no regular file"));
+    CHECK(!hw_trace_open(&reader, "/", UINT64_MAX) && says(&reader.damage, "no regular file"));
     free(buffer.bytes);
 }
 

@@ -1,0 +1,111 @@
+/* Headway::Native::Traces: the passes over trace files, for lib/headway/trace.rb. The GVL is free meanwhile: a pass over a large
+ * file takes seconds, and touches no Ruby object. */
+#include "trace.h"
+
+#include <ruby/thread.h>
+
+/* -- one analysis, freed with its object whatever is raised --------------------------------------------------------------- */
+
+static void
+free_analysis(void *data)
+{
+    hw_analysis_free(data);
+    xfree(data);
+}
+
+static const rb_data_type_t analysis_type = { .wrap_struct_name = "Headway::Native::Traces/analysis",
+                                              .function = { .dfree = free_analysis }, .flags = RUBY_TYPED_FREE_IMMEDIATELY };
+
+struct pass {
+    struct hw_analysis *analysis;
+    long count, failed; /* failed: the file's place; count: none */
+    const char **paths;
+    uint64_t *sizes;
+    struct hw_trace_damage damage;
+};
+
+static void *
+run_pass(void *data)
+{
+    struct pass *pass = data;
+    for (pass->failed = 0; pass->failed < pass->count; pass->failed++) {
+        const char *path = pass->paths[pass->failed];
+        if (!hw_analysis_add(pass->analysis, path, pass->sizes[pass->failed], &pass->damage)) break;
+    }
+    return NULL;
+}
+
+static void
+cancel_pass(void *data)
+{
+    struct pass *pass = data;
+    atomic_store(&pass->analysis->cancelled, true);
+}
+
+static VALUE
+failure(const struct hw_trace_damage *damage, long place)
+{
+    return rb_ary_new_from_args(3, LONG2NUM(place), ULL2NUM(damage->offset), rb_utf8_str_new_cstr(damage->what));
+}
+
+/* Traces.analyse([[path, bytes that count], ...], whether lanes are wanted) -> Hash; or [the file's place, offset, what is wrong
+ * with it] when one can't be read. */
+static VALUE
+analyse(VALUE self, VALUE files, VALUE lanes)
+{
+    struct pass pass = { .count = RARRAY_LEN(files) };
+    VALUE paths_buffer, sizes_buffer, strings = rb_ary_new();
+    pass.paths = ALLOCV_N(const char *, paths_buffer, pass.count);
+    pass.sizes = ALLOCV_N(uint64_t, sizes_buffer, pass.count);
+    for (long i = 0; i < pass.count; i++) {
+        VALUE file = rb_ary_entry(files, i);
+        VALUE path = rb_str_new_frozen(rb_get_path(rb_ary_entry(file, 0)));
+        rb_ary_push(strings, path);
+        pass.paths[i] = StringValueCStr(path);
+        pass.sizes[i] = NUM2ULL(rb_ary_entry(file, 1));
+    }
+    VALUE wrapper = TypedData_Make_Struct(0, struct hw_analysis, &analysis_type, pass.analysis);
+    hw_analysis_init(pass.analysis, RTEST(lanes));
+    for (;;) {
+        rb_thread_call_without_gvl(run_pass, &pass, cancel_pass, &pass);
+        if (!atomic_load(&pass.analysis->cancelled)) break;
+        rb_thread_check_ints(); /* raises, or it was an interrupt to go on after: then from the start */
+        hw_analysis_free(pass.analysis);
+    }
+    VALUE result = pass.failed < pass.count ? failure(&pass.damage, pass.failed) : hw_trace_result(pass.analysis);
+    RB_GC_GUARD(wrapper);
+    RB_GC_GUARD(strings);
+    ALLOCV_END(paths_buffer);
+    ALLOCV_END(sizes_buffer);
+    return result;
+}
+
+/* Traces.check(path) -> the file's size; or [0, offset, what is wrong] when not even its header can be read. */
+static VALUE
+check(VALUE self, VALUE path)
+{
+    struct hw_trace_reader reader;
+    path = rb_get_path(path);
+    if (!hw_trace_open(&reader, StringValueCStr(path), UINT64_MAX)) return failure(&reader.damage, 0);
+    uint64_t size = reader.size;
+    hw_trace_close(&reader);
+    return ULL2NUM(size);
+}
+
+static VALUE
+wait_buckets(VALUE self)
+{
+    VALUE bounds = rb_ary_new();
+    for (uint32_t i = 0; i < HW_WAIT_BUCKETS; i++) rb_ary_push(bounds, ULL2NUM(hw_wait_bucket_from_ns(i)));
+    return rb_ary_freeze(bounds);
+}
+
+void
+hw_trace_init(VALUE native)
+{
+    VALUE traces = rb_define_module_under(native, "Traces");
+    rb_define_const(traces, "WAIT_BUCKETS_NS", wait_buckets(traces));
+    rb_define_singleton_method(traces, "analyse", analyse, 2);
+    rb_define_singleton_method(traces, "check", check, 1);
+    hw_trace_file_init(traces);
+}

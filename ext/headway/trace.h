@@ -1,0 +1,23 @@
+/* Between the files of the binding that read traces. */
+#ifndef HW_BINDING_TRACE_H
+#define HW_BINDING_TRACE_H
+
+#include "analysis.h"
+
+#include <ruby.h>
+
+/* Defines Headway::Native::Traces. */
+void hw_trace_init(VALUE native);
+
+/* trace_result.c: everything an analysis found, as one Hash: times in nanoseconds of each process's own clock. */
+VALUE hw_trace_result(const struct hw_analysis *analysis);
+
+VALUE hw_trace_text(struct hw_text text);
+
+/* [method, file, line] */
+VALUE hw_trace_frame(const struct hw_tables *tables, uint32_t id);
+
+/* trace_events.c: Headway::Native::Traces::File */
+void hw_trace_file_init(VALUE traces);
+
+#endif

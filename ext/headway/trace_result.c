@@ -1,0 +1,214 @@
+/* What an analysis found, as Ruby objects. Numbers stay integers in nanoseconds; lib/headway/trace/ makes seconds of them. */
+#include "trace.h"
+
+static void
+set(VALUE hash, const char *key, VALUE value)
+{
+    rb_hash_aset(hash, ID2SYM(rb_intern(key)), value);
+}
+
+static void
+set_ns(VALUE hash, const char *key, uint64_t value)
+{
+    set(hash, key, ULL2NUM(value));
+}
+
+/* Names come from programs, and files may be damaged: nothing vouches for the encoding. */
+VALUE
+hw_trace_text(struct hw_text text)
+{
+    VALUE string = rb_utf8_str_new(text.length ? text.bytes : "", text.length);
+    VALUE scrubbed = rb_str_scrub(string, Qnil);
+    return NIL_P(scrubbed) ? string : scrubbed;
+}
+
+static VALUE
+text_of(const char *text)
+{
+    return hw_trace_text((struct hw_text){ text, (uint32_t)strlen(text) });
+}
+
+VALUE
+hw_trace_frame(const struct hw_tables *tables, uint32_t id)
+{
+    static const struct hw_frame missing = { 0, 0, 0 };
+    const struct hw_frame *frame = hw_tables_frame(tables, id);
+    if (!frame) frame = &missing;
+    struct hw_text method = hw_tables_string(tables, frame->method_string);
+    return rb_ary_new_from_args(3, method.length ? hw_trace_text(method) : text_of("(unknown)"),
+                                hw_trace_text(hw_tables_string(tables, frame->file_string)), UINT2NUM(frame->line));
+}
+
+/* [count, total, p50, p90, p99, p99.9, max] */
+static VALUE
+durations(const struct hw_durations *durations)
+{
+    static const double percentiles[] = { 50, 90, 99, 99.9 };
+    VALUE values = rb_ary_new();
+    rb_ary_push(values, ULL2NUM(durations->count));
+    rb_ary_push(values, ULL2NUM(durations->total_ns));
+    for (int i = 0; i < 4; i++) rb_ary_push(values, ULL2NUM(hw_durations_percentile(durations, percentiles[i])));
+    rb_ary_push(values, ULL2NUM(durations->max_ns));
+    return values;
+}
+
+/* [first boundary in ns of the process's clock, segments, bytes] */
+static VALUE
+lane_of(const struct hw_lane *lane, const struct hw_analysed_process *process, uint64_t start_ns)
+{
+    if (lane->segments) start_ns = process->lane_origin_ns + lane->start_unit * HW_LANE_UNIT_NS;
+    return rb_ary_new_from_args(3, ULL2NUM(start_ns), ULL2NUM(lane->segments),
+                                rb_str_new((const char *)lane->bytes, (long)lane->length));
+}
+
+/* -- processes ----------------------------------------------------------------------------------------------------------- */
+
+static void
+set_header(VALUE hash, const struct hw_trace_header *header)
+{
+    set(hash, "pid", UINT2NUM(header->pid));
+    set(hash, "parent_pid", UINT2NUM(header->parent_pid));
+    set(hash, "ruby", text_of(header->ruby));
+    set(hash, "headway", text_of(header->headway));
+    set(hash, "policy", text_of(header->policy));
+    set(hash, "preempt", text_of(header->preempt));
+    set(hash, "command", text_of(header->command));
+    set(hash, "cpus", UINT2NUM(header->cpus));
+    set_ns(hash, "quantum", header->quantum_ns);
+    set_ns(hash, "clock", header->clock_ns);
+    set_ns(hash, "wall", header->wall_ns);
+}
+
+static VALUE
+process_hash(const struct hw_analysis *analysis, const struct hw_analysed_process *process)
+{
+    VALUE hash = rb_hash_new();
+    set_header(hash, &process->header);
+    set_ns(hash, "start", process->start_ns);
+    set_ns(hash, "end", process->end_ns);
+    set_ns(hash, "events", process->events);
+    set_ns(hash, "dropped", process->dropped);
+    set_ns(hash, "folded", process->folded);
+    set_ns(hash, "unread", process->unread);
+    set_ns(hash, "idle", process->idle_ns);
+    set(hash, "gc", rb_ary_new_from_args(3, ULL2NUM(process->gc_count), ULL2NUM(process->gc_ns), ULL2NUM(process->gc_max_ns)));
+    if (analysis->lanes) set(hash, "gc_lane", lane_of(&process->gc_lane, process, process->start_ns));
+    if (process->damage.what[0]) {
+        set(hash, "damage", rb_ary_new_from_args(2, ULL2NUM(process->damage.offset), text_of(process->damage.what)));
+    }
+    set(hash, "frames", rb_hash_new());
+    return hash;
+}
+
+/* -- threads ------------------------------------------------------------------------------------------------------------- */
+
+static VALUE
+thread_hash(const struct hw_analysis *analysis, const struct hw_analysed_thread *thread)
+{
+    const struct hw_analysed_process *process = &analysis->processes[thread->process];
+    const struct hw_named_thread *named = hw_tables_thread(&process->tables, thread->number);
+    VALUE hash = rb_hash_new();
+    set(hash, "process", UINT2NUM(thread->process));
+    set(hash, "number", UINT2NUM(thread->number));
+    set(hash, "name", named ? hw_trace_text(named->name) : text_of(""));
+    set(hash, "site", named ? hw_trace_text(named->site) : text_of(""));
+    set_ns(hash, "start", thread->start_ns);
+    set_ns(hash, "end", thread->end_ns);
+    set_ns(hash, "running", thread->time_ns[HW_RUNNING]);
+    set_ns(hash, "ready", thread->time_ns[HW_READY]);
+    set_ns(hash, "suspended", thread->time_ns[HW_SUSPENDED]);
+    set(hash, "wait", durations(&thread->wait));
+    set(hash, "hold", durations(&thread->hold));
+    set_ns(hash, "voluntary", thread->voluntary);
+    set_ns(hash, "preempted", thread->preempted);
+    set_ns(hash, "unassigned", thread->unassigned_ns);
+    set(hash, "waited_for", rb_ary_new());
+    if (analysis->lanes) set(hash, "lane", lane_of(&thread->lane, process, thread->start_ns));
+    return hash;
+}
+
+/* Hands a holder's map out to those who waited: [holder or nil, ns] into each one's waited_for. */
+static void
+hand_out(VALUE threads, const struct hw_number_map *caused, VALUE holder)
+{
+    for (uint32_t i = 0; i < caused->slots; i++) {
+        if (!caused->keys[i]) continue;
+        VALUE waiter = rb_ary_entry(threads, (long)(caused->keys[i] - 1));
+        VALUE waited_for = rb_hash_aref(waiter, ID2SYM(rb_intern("waited_for")));
+        rb_ary_push(waited_for, rb_assoc_new(holder, ULL2NUM(caused->values[i])));
+    }
+}
+
+static VALUE
+threads_array(const struct hw_analysis *analysis)
+{
+    VALUE threads = rb_ary_new();
+    for (uint32_t i = 0; i < analysis->thread_count; i++) rb_ary_push(threads, thread_hash(analysis, &analysis->threads[i]));
+    for (uint32_t i = 0; i < analysis->thread_count; i++) hand_out(threads, &analysis->threads[i].caused, UINT2NUM(i));
+    for (uint32_t i = 0; i < analysis->process_count; i++) hand_out(threads, &analysis->processes[i].idle_caused, Qnil);
+    return threads;
+}
+
+/* -- blame and marks ------------------------------------------------------------------------------------------------------ */
+
+/* The stack's frame ids; the frames themselves go once into their process's Hash. */
+static VALUE
+stack_array(const struct hw_tables *tables, uint32_t id, VALUE frames)
+{
+    const struct hw_stack *stack = hw_tables_stack(tables, id);
+    VALUE ids = rb_ary_new();
+    for (uint32_t i = 0; stack && i < stack->count; i++) {
+        VALUE frame = UINT2NUM(stack->frames[i]);
+        rb_ary_push(ids, frame);
+        if (NIL_P(rb_hash_lookup(frames, frame))) rb_hash_aset(frames, frame, hw_trace_frame(tables, stack->frames[i]));
+    }
+    return ids;
+}
+
+static VALUE
+blames_array(const struct hw_analysis *analysis, VALUE processes)
+{
+    VALUE blames = rb_ary_new();
+    for (uint32_t i = 0; i < analysis->blame_count; i++) {
+        const struct hw_analysed_blame *blame = &analysis->blames[i];
+        uint32_t process = analysis->threads[blame->thread].process;
+        VALUE frames = rb_hash_aref(rb_ary_entry(processes, process), ID2SYM(rb_intern("frames")));
+        rb_ary_push(blames, rb_ary_new_from_args(4, UINT2NUM(blame->thread),
+                                                 stack_array(&analysis->processes[process].tables, blame->stack, frames),
+                                                 ULL2NUM(blame->weight_ns), ULL2NUM(blame->samples)));
+    }
+    return blames;
+}
+
+static VALUE
+marks_array(const struct hw_analysis *analysis)
+{
+    VALUE marks = rb_ary_new();
+    for (uint32_t i = 0; i < analysis->mark_count; i++) {
+        const struct hw_analysed_mark *mark = &analysis->marks[i];
+        const struct hw_tables *tables = &analysis->processes[analysis->threads[mark->thread].process].tables;
+        rb_ary_push(marks, rb_ary_new_from_args(4, UINT2NUM(mark->thread), hw_trace_text(hw_tables_string(tables, mark->string)),
+                                                ULL2NUM(mark->start_ns), mark->instant ? Qnil : ULL2NUM(mark->end_ns)));
+    }
+    return marks;
+}
+
+VALUE
+hw_trace_result(const struct hw_analysis *analysis)
+{
+    VALUE result = rb_hash_new(), processes = rb_ary_new(), buckets = rb_ary_new();
+    for (uint32_t i = 0; i < analysis->process_count; i++) rb_ary_push(processes, process_hash(analysis, &analysis->processes[i]));
+    for (uint32_t i = 0; i < HW_WAIT_BUCKETS; i++) rb_ary_push(buckets, ULL2NUM(analysis->wait_buckets[i]));
+    set(result, "processes", processes);
+    set(result, "threads", threads_array(analysis));
+    set(result, "wait", durations(&analysis->wait));
+    set(result, "hold", durations(&analysis->hold));
+    set(result, "wait_buckets", buckets);
+    set(result, "blames", blames_array(analysis, processes));
+    set_ns(result, "blame_samples", analysis->blame_samples);
+    set_ns(result, "blame", analysis->blame_ns);
+    set_ns(result, "blames_folded", analysis->blames_folded);
+    set(result, "marks", marks_array(analysis));
+    set_ns(result, "marks_folded", analysis->marks_folded);
+    return result;
+}

@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require_relative "../headway"
+
+module Headway
+  # What one or several trace files say: who ran, who waited and because of whom. The files, each of one process, are brought to
+  # one clock; times count from the start of the earliest process.
+  #
+  #   trace = Headway::Trace.open("out.headway", "out.4242.headway")
+  #   trace.to_h[:threads].each { |thread| puts "#{thread[:name]} waited #{thread[:ready_s]} s" }
+  #
+  # A file that is damaged, cut short or still being written is read up to there, and its process says so under `:damage`.
+  # docs/trace-format.md describes the files.
+  class Trace
+    class Error < Headway::Error; end
+
+    if Headway.supported?
+      Native = Headway::Native::Traces
+      private_constant :Native
+    end
+
+    # The class has to be there already: its constant is autoloaded.
+    require_relative "trace/analysis"
+    require_relative "trace/events"
+
+    # @param paths [Array<String, #to_path>]
+    # @param lanes [Boolean] whether the lanes will be wanted too: one pass then does for both
+    # @raise [Error] when nothing of a file can be read; its message names the file, what is wrong, and where
+    def self.open(*paths, lanes: false)
+      raise ArgumentError, "no trace file given" if paths.empty?
+      raise Error, "traces can't be read here: #{Headway.unsupported_reason}" unless Headway.supported?
+
+      new(paths.map { |path| File.path(path) }, lanes)
+    end
+
+    # @return [Array<String>]
+    attr_reader :paths
+
+    # @return [Hash] the analysis; see docs/trace-format.md, *What a trace says*
+    def to_h
+      @to_h ||= analysis.to_h
+    end
+
+    # @return [Array<Hash>] `{ thread:, start_s:, segments:, bytes: }` for each thread. The bytes hold the segments, one after the
+    #   other without gaps from start_s on, as LEB128 varints of (duration in units of 100 ns << 2 | state): 0 running, 1 ready,
+    #   2 suspended, 3 not there.
+    def lanes
+      analysis(lanes: true).lanes
+    end
+
+    # @return [Array<Hash>] the same for each process's GC, `{ process:, start_s:, segments:, bytes: }`: 0 none, 1 GC
+    def gc_lanes
+      analysis(lanes: true).gc_lanes
+    end
+
+    # All events in the order of their times, read from the files while one goes through them.
+    #
+    # @return [Enumerator<Array>] process's id, time in seconds, thread's number, kind (a Symbol) and value: of marks the name, of
+    #   :blame the stack's id for {#stack}, of :known the state (0 suspended, 1 ready, 2 running)
+    def events
+      origins = analysis.origins_ns
+      Enumerator.new do |yielder|
+        Events.new(@files, origins).each { |event| yielder << event }
+      end
+    end
+
+    # @return [Array<Array(String, String, Integer)>] method, file and line of each of the stack's frames, leaf first
+    def stack(process, id)
+      @stacks ||= {}
+      (@stacks[process] ||= Native::File.new(*@files.fetch(process))).stack(id)
+    end
+
+    private_class_method :new
+
+    # @api private
+    def initialize(paths, lanes)
+      @paths = paths.freeze
+      @want_lanes = lanes
+      # A file may grow: what is there now is what every later pass reads.
+      @files = paths.map { |path| [path, size_of(path)].freeze }.freeze
+    end
+
+    private
+
+    def size_of(path)
+      answer = Native.check(path)
+      answer.is_a?(Integer) ? answer : refuse(path, answer)
+    end
+
+    def analysis(lanes: @want_lanes)
+      return @analysis if @analysis && (@analysis.lanes? || !lanes)
+
+      answer = Native.analyse(@files, lanes)
+      refuse(@paths[answer.first], answer) if answer.is_a?(Array)
+      @analysis = Analysis.new(answer)
+    end
+
+    def refuse(path, answer)
+      _, offset, what = answer
+      raise Error, "#{path}: #{what}#{" (at byte #{offset})" if offset.positive?}"
+    end
+  end
+end

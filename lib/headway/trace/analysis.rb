@@ -1,0 +1,141 @@
+# frozen_string_literal: true
+
+require_relative "blame"
+
+module Headway
+  class Trace
+    # Takes what the pass over the files found, in nanoseconds of each process's clock, to seconds since the start of the
+    # earliest process. Sums and differences are made of integers, so identities hold up to the last conversion.
+    class Analysis
+      SCHEMA = 1
+
+      # @return [Array<Integer>] of each process: where the trace's time 0 is on its clock
+      attr_reader :origins_ns
+
+      # @param raw [Hash] from Native.analyse
+      def initialize(raw)
+        @raw = raw
+        @processes = raw[:processes]
+        start_ns = @processes.map { |process| common(process, process[:start]) }.min
+        @origins_ns = @processes.map { |process| start_ns - process[:wall] + process[:clock] }
+      end
+
+      def lanes?
+        @processes.first.key?(:gc_lane)
+      end
+
+      def to_h
+        { headway: @processes.first[:headway], schema: SCHEMA, wall_s: wall_s,
+          processes: @processes.each_index.map { |id| process(id) },
+          totals: totals, wait_histogram: wait_histogram,
+          threads: @raw[:threads].each_index.map { |id| thread(id) },
+          blame: Blame.new(@raw).to_h, gc: gc, marks: marks, marks_folded: @raw[:marks_folded] }
+      end
+
+      def lanes
+        @raw[:threads].each_with_index.map { |thread, id| { thread: id, **lane(thread[:process], thread[:lane]) } }
+      end
+
+      def gc_lanes
+        @processes.each_with_index.map { |process, id| { process: id, **lane(id, process[:gc_lane]) } }
+      end
+
+      private
+
+      def common(process, time_ns)
+        time_ns - process[:clock] + process[:wall]
+      end
+
+      def seconds(duration_ns)
+        duration_ns.fdiv(1_000_000_000)
+      end
+
+      def time(process, time_ns)
+        seconds(time_ns - @origins_ns[process])
+      end
+
+      def sum(of, key)
+        of.sum { |one| one[key] }
+      end
+
+      def wall_s
+        @processes.each_index.map { |id| time(id, @processes[id][:end]) }.max
+      end
+
+      def process(id)
+        raw = @processes[id]
+        { id: id, **raw.slice(:pid, :parent_pid, :ruby, :command, :policy, :preempt),
+          quantum_ms: raw[:quantum].fdiv(1_000_000), cpus: raw[:cpus], started_at: iso8601(common(raw, raw[:start])),
+          start_s: time(id, raw[:start]), end_s: time(id, raw[:end]),
+          **raw.slice(:events, :dropped, :folded, :unread), damage: damage(raw[:damage]) }
+      end
+
+      def iso8601(wall_ns)
+        Time.at(wall_ns / 1_000_000_000, wall_ns % 1_000_000_000, :nsec).utc.strftime("%Y-%m-%dT%H:%M:%S.%6NZ")
+      end
+
+      def damage(raw)
+        raw && { offset: raw[0], what: raw[1] }
+      end
+
+      def totals
+        threads = @raw[:threads]
+        { running_s: seconds(sum(threads, :running)), ready_s: seconds(sum(threads, :ready)),
+          suspended_s: seconds(sum(threads, :suspended)), idle_s: seconds(sum(@processes, :idle)),
+          gc_s: seconds(@processes.sum { |process| process[:gc][1] }), wait: durations(@raw[:wait]), hold: durations(@raw[:hold]),
+          switches: { voluntary: sum(threads, :voluntary), preempted: sum(threads, :preempted) } }
+      end
+
+      def durations(raw)
+        count, total, p50, p90, p99, p999, max = raw
+        { count: count, total_s: seconds(total), mean_s: count.zero? ? 0.0 : seconds(total) / count,
+          p50_s: seconds(p50), p90_s: seconds(p90), p99_s: seconds(p99), p999_s: seconds(p999), max_s: seconds(max) }
+      end
+
+      def wait_histogram
+        bounds = Native::WAIT_BUCKETS_NS
+        @raw[:wait_buckets].each_with_index.filter_map do |count, bucket|
+          next if count.zero?
+
+          to_ns = bounds[bucket + 1] || @raw[:wait].last + 1
+          { from_s: seconds(bounds[bucket]), to_s: seconds(to_ns), count: count }
+        end
+      end
+
+      def thread(id)
+        raw = @raw[:threads][id]
+        process = raw[:process]
+        { id: id, process: process, number: raw[:number], name: raw[:name], site: raw[:site],
+          start_s: time(process, raw[:start]), end_s: time(process, raw[:end]),
+          running_s: seconds(raw[:running]), ready_s: seconds(raw[:ready]), suspended_s: seconds(raw[:suspended]),
+          wait: durations(raw[:wait]), hold: durations(raw[:hold]), switches: raw.slice(:voluntary, :preempted),
+          waited_for: waited_for(raw) }
+      end
+
+      def waited_for(raw)
+        rows = raw[:waited_for].sort_by { |holder, ns| [-ns, holder || Float::INFINITY] }
+                               .map { |holder, ns| { thread: holder, s: seconds(ns) } }
+        rows << { thread: nil, others: true, s: seconds(raw[:unassigned]) } if raw[:unassigned].positive?
+        rows
+      end
+
+      def gc
+        raw = @processes.map { |process| process[:gc] }
+        { count: raw.sum { |count,| count }, total_s: seconds(raw.sum { |_, total| total }), max_s: seconds(raw.map(&:last).max) }
+      end
+
+      def marks
+        @raw[:marks].map do |thread, name, start_ns, end_ns|
+          process = @raw[:threads][thread][:process]
+          { thread: thread, name: name, start_s: time(process, start_ns), end_s: end_ns && time(process, end_ns) }
+        end
+      end
+
+      def lane(process, raw)
+        start_ns, segments, bytes = raw
+        { start_s: time(process, start_ns), segments: segments, bytes: bytes }
+      end
+    end
+    private_constant :Analysis
+  end
+end

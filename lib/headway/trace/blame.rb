@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+module Headway
+  class Trace
+    # The stacks that held the GVL while others waited. Frames are numbered over all processes, so that the same line of two
+    # workers is one frame, and stacks that come to the same frames are one stack of their thread.
+    class Blame
+      # @param raw [Hash] from Native.analyse
+      def initialize(raw)
+        @raw = raw
+        @frames = {}
+        @numbers = raw[:processes].map { {} }
+      end
+
+      def to_h
+        stacks = heaviest_first
+        { samples: @raw[:blame_samples], weight_s: seconds(@raw[:blame]), folded: folded,
+          frames: @frames.keys.map { |method, file, line| { method: method, file: file, line: line } }, stacks: stacks }
+      end
+
+      private
+
+      def heaviest_first
+        sums.sort_by { |(thread, frames), (weight_ns, _)| [-weight_ns, thread, frames] }.map do |(thread, frames), (weight_ns, samples)|
+          { thread: thread, frames: frames, weight_s: seconds(weight_ns), samples: samples }
+        end
+      end
+
+      def sums
+        @raw[:blames].each_with_object({}) do |(thread, frames, weight_ns, samples), sums|
+          process = @raw[:threads][thread][:process]
+          sum = sums[[thread, frames.map { |frame| number(process, frame) }]] ||= [0, 0]
+          sum[0] += weight_ns
+          sum[1] += samples
+        end
+      end
+
+      def number(process, frame)
+        @numbers[process][frame] ||= begin
+          key = @raw[:processes][process][:frames].fetch(frame)
+          @frames[key] ||= @frames.size
+        end
+      end
+
+      # What the recorders and the pass could not keep.
+      def folded
+        @raw[:processes].sum { |process| process[:folded] } + @raw[:blames_folded]
+      end
+
+      def seconds(duration_ns)
+        duration_ns.fdiv(1_000_000_000)
+      end
+    end
+    private_constant :Blame
+  end
+end

@@ -1,0 +1,172 @@
+# frozen_string_literal: true
+
+require_relative "trace_case"
+
+class TraceTest < TraceCase
+  def durations(*seconds, **others)
+    { count: seconds.size, total_s: seconds.sum.round(9), mean_s: seconds.sum.round(9) / seconds.size, p50_s: seconds.first,
+      p90_s: seconds.last, p99_s: seconds.last, p999_s: seconds.last, max_s: seconds.last, **others }
+  end
+
+  def test_what_the_known_trace_says
+    known = trace_of(known_trace).to_h
+
+    assert_equal %i[headway schema wall_s processes totals wait_histogram threads blame gc marks marks_folded], known.keys
+    assert_equal ["0.1.0", 1, 0.1], known.values_at(:headway, :schema, :wall_s)
+    assert_equal [{ id: 0, pid: 4242, parent_pid: 1, ruby: "3.4.7", command: "ruby server.rb", policy: "fair", preempt: "signal",
+                    quantum_ms: 100.0, cpus: 2, started_at: "2023-11-14T22:13:20.000000Z", start_s: 0.0, end_s: 0.1,
+                    events: 15, dropped: 5, folded: 2, unread: 0, damage: nil }], known[:processes]
+    assert_equal({ running_s: 0.098, ready_s: 0.053, suspended_s: 0.029, idle_s: 0.002, gc_s: 0.002,
+                   wait: durations(0.012, 0.041, p50_s: 0.012001279), hold: durations(0.01, 0.06, p50_s: 0.010002431),
+                   switches: { voluntary: 1, preempted: 1 } }, known[:totals])
+    assert_equal [{ from_s: 0.01, to_s: 0.015, count: 1 }, { from_s: 0.03, to_s: 0.05, count: 1 }], known[:wait_histogram]
+    assert_equal({ count: 1, total_s: 0.002, max_s: 0.002 }, known[:gc])
+  end
+
+  def test_the_known_traces_threads
+    main, worker = trace_of(known_trace).to_h[:threads]
+
+    assert_equal({ id: 0, process: 0, number: 1, name: "main", site: "", start_s: 0.0, end_s: 0.1, running_s: 0.088,
+                   ready_s: 0.012, suspended_s: 0.0, wait: durations(0.012), hold: durations(0.06),
+                   switches: { voluntary: 0, preempted: 1 },
+                   waited_for: [{ thread: 1, s: 0.01 }, { thread: nil, s: 0.002 }] }, main)
+    assert_equal({ id: 1, process: 0, number: 2, name: "worker", site: "pool.rb:12", start_s: 0.0, end_s: 0.08,
+                   running_s: 0.01, ready_s: 0.041, suspended_s: 0.029, wait: durations(0.041), hold: durations(0.01),
+                   switches: { voluntary: 1, preempted: 0 },
+                   waited_for: [{ thread: 0, s: 0.04 }, { thread: nil, s: 0.001 }] }, worker)
+  end
+
+  def test_the_known_traces_blame_and_marks
+    trace = trace_of(known_trace)
+    known = trace.to_h
+
+    assert_equal({ samples: 1, weight_s: 0.03, folded: 2,
+                   frames: [{ method: "Array#each", file: "", line: 0 },
+                            { method: "Report#render", file: "app/report.rb", line: 17 }],
+                   stacks: [{ thread: 0, frames: [0, 1], weight_s: 0.03, samples: 1 }] }, known[:blame])
+    assert_equal [{ thread: 1, name: "request", start_s: 0.01, end_s: 0.075 },
+                  { thread: 1, name: "request", start_s: 0.068, end_s: nil }], known[:marks]
+    assert_equal [["Array#each", "", 0], ["Report#render", "app/report.rb", 17]], trace.stack(0, 1)
+    assert_equal [], trace.stack(0, 99)
+  end
+
+  def segments(lane)
+    values = []
+    lane[:bytes].each_byte.slice_after { |byte| byte < 0x80 }.each do |bytes|
+      value = bytes.each_with_index.sum { |byte, place| (byte & 0x7f) << (7 * place) }
+      values << [value >> 2, value & 3]
+    end
+    assert_equal lane[:segments], values.size
+    values
+  end
+
+  def test_lanes_of_the_known_trace
+    trace = trace_of(known_trace)
+    main, worker = trace.lanes
+
+    assert_equal [0, 0.0, 1, 0.0], [main[:thread], main[:start_s], worker[:thread], worker[:start_s]]
+    assert_equal [[600_000, 0], [120_000, 1], [280_000, 0]], segments(main)
+    assert_equal [[200_000, 2], [410_000, 1], [100_000, 0], [90_000, 2]], segments(worker)
+    assert_equal [0], trace.gc_lanes.map { |lane| lane[:process] }
+    assert_equal [[640_000, 0], [20_000, 1], [340_000, 0]], segments(trace.gc_lanes.first)
+  end
+
+  def test_lanes_round_boundaries_and_not_durations
+    encoder = TraceEncoder.new(clock_ns: 0, wall_ns: 1_000_000_030)
+    events = (1..1000).flat_map { |turn| [[turn * 240, 1, :resumed], [turn * 240 + 133, 1, :suspended]] }
+    lane = trace_of(encoder.events(*events).end).lanes.first
+    units = segments(lane).sum(&:first)
+
+    assert_equal ((1000 * 240 + 133 + 30) / 100.0).round - ((240 + 30) / 100.0).round, units
+    assert_in_delta 30e-9, lane[:start_s], 1e-15, "the start is 1 s + 270 ns, the boundary 1 s + 300 ns"
+  end
+
+  def test_lanes_after_the_analysis_see_the_same_threads_though_the_file_grew
+    path = file(TraceEncoder.new.events([ms(1), 1, :resumed], [ms(2), 1, :suspended]))
+    trace = Headway::Trace.open(path)
+    threads = trace.to_h[:threads]
+    File.binwrite(path, TraceEncoder.new.events([ms(3), 2, :resumed]).bytes, mode: "ab")
+
+    assert_equal threads.map { |thread| thread[:id] }, trace.lanes.map { |lane| lane[:thread] }
+  end
+
+  def test_events_of_the_known_trace
+    events = trace_of(known_trace).events
+
+    assert_equal 15, events.count
+    assert_equal [[0, 0.0, 1, :known, 2], [0, 0.0, 2, :known, 0], [0, 0.01, 2, :mark_begin, "request"], [0, 0.02, 2, :ready, 0],
+                  [0, 0.05, 1, :blame, 1], [0, 0.06, 1, :preempted, 0]], events.first(6)
+    assert_equal [0, 0.1, 1, :known, 2], events.to_a.last
+  end
+
+  def test_files_merge_on_the_common_clock
+    parent = TraceEncoder.new(pid: 10, clock_ns: 5_000_000_000, wall_ns: 1_700_000_000_000_000_000)
+    parent.strings(1 => "Job#run", 2 => "job.rb").frames(1 => [1, 2, 5]).stacks(1 => [1])
+    parent.events([5_000_000_000, 1, :resumed], [5_000_500_000, 1, :blame, 1], [5_100_000_000, 1, :suspended]).end
+    child = TraceEncoder.new(pid: 11, parent_pid: 10, clock_ns: 50, wall_ns: 1_700_000_000_020_000_000)
+    child.strings(8 => "Job#run", 9 => "job.rb").frames(4 => [8, 9, 5]).stacks(2 => [4])
+    child.events([50, 1, :resumed], [100, 1, :blame, 2], [40_000_050, 1, :suspended], [200_000_050, 1, :exited]).end
+    trace = trace_of(child, parent)
+    merged = trace.to_h
+
+    assert_equal [[0, 11, 10, 0.02, 0.22], [1, 10, 1, 0.0, 0.1]],
+                 merged[:processes].map { |process| process.values_at(:id, :pid, :parent_pid, :start_s, :end_s) }
+    assert_equal 0.22, merged[:wall_s]
+    assert_equal [[0, 1, 0.02, 0.22], [1, 1, 0.0, 0.1]],
+                 merged[:threads].map { |thread| thread.values_at(:process, :number, :start_s, :end_s) }
+    assert_equal [{ method: "Job#run", file: "job.rb", line: 5 }], merged[:blame][:frames]
+    assert_equal [1, 1, 0, 0, 0, 1, 0], trace.events.map(&:first)
+    assert_equal trace.events.map { |event| event[1] }.sort, trace.events.map { |event| event[1] }
+    assert_equal [0.02, 0.0], trace.lanes.map { |lane| lane[:start_s] }
+  end
+
+  def test_late_events_come_in_their_place
+    encoder = TraceEncoder.new.events([ms(0), 1, :resumed], [ms(9), 1, :suspended]).events([ms(5), 2, :ready], [ms(30), 2, :resumed])
+    trace = trace_of(encoder.end)
+
+    assert_equal [0.0, 0.005, 0.009, 0.03], trace.events.map { |event| event[1] }
+    assert_equal [{ thread: nil, s: 0.021 }, { thread: 0, s: 0.004 }], trace.to_h[:threads].last[:waited_for]
+  end
+
+  def test_names_in_no_known_encoding
+    encoder = TraceEncoder.new(command: "ruby \xff".b).thread(1, "caf\xe9".b).events([ms(0), 1, :resumed])
+    known = trace_of(encoder.end).to_h
+
+    assert_equal "caf\u{fffd}", known[:threads].first[:name]
+    assert_predicate known[:processes].first[:command], :valid_encoding?
+  end
+
+  def test_a_trace_without_events
+    known = trace_of(TraceEncoder.new.end).to_h
+
+    assert_equal [0.0, []], known.values_at(:wall_s, :threads)
+    assert_equal [], trace_of(TraceEncoder.new.end).events.to_a
+    assert_equal 0.0, known[:totals][:wait][:mean_s]
+  end
+
+  # Whatever the events are: times sum to the thread's life, waits to whom was waited for.
+  def test_identities
+    random = Random.new(3)
+    time = 2_000_000
+    kinds = TraceEncoder::KINDS.keys - %i[mark_begin mark_end mark]
+    events = Array.new(5000) { [time += random.rand(100_000), random.rand(1..9), kinds.sample(random: random), random.rand(3)] }
+    known = trace_of(TraceEncoder.new.events(*events).end).to_h
+    known[:threads].each do |thread|
+      assert_in_delta thread[:end_s] - thread[:start_s], thread.values_at(:running_s, :ready_s, :suspended_s).sum, 1e-9
+      assert_in_delta thread[:ready_s], thread[:waited_for].sum { |row| row[:s] }, 1e-9
+    end
+
+    assert_in_delta known[:wall_s], known[:totals].values_at(:running_s, :idle_s).sum, 1e-9
+  end
+
+  def test_other_threads_run_during_a_long_pass
+    kinds = %i[ready resumed suspended]
+    encoder = TraceEncoder.new
+    20.times { |block| encoder.events(*Array.new(5000) { |turn| [ms(block * 5000 + turn), 1 + turn % 7, kinds[turn % 3]] }) }
+    trace = trace_of(encoder.end)
+    thread = Thread.new { trace.to_h }
+    thread.join
+
+    assert_equal 100_000, thread.value[:processes].first[:events]
+  end
+end
