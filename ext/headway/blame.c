@@ -72,11 +72,11 @@ ruby_string(uint32_t number)
 }
 
 static VALUE
-frames_array(const struct hw_stack *stack)
+frames_array(const struct hw_blamed_stack *stack)
 {
     VALUE frames = rb_ary_new_capa(stack->depth);
     for (uint32_t i = 0; i < stack->depth; i++) {
-        const struct hw_frame *frame = &hw_stacks.frames[hw_stacks.pool[stack->start + i] - 1];
+        const struct hw_blamed_frame *frame = &hw_stacks.frames[hw_stacks.pool[stack->start + i] - 1];
         rb_ary_push(frames, rb_ary_new_from_args(3, ruby_string(frame->method), ruby_string(frame->file), UINT2NUM(frame->line)));
     }
     return frames;
@@ -85,7 +85,7 @@ frames_array(const struct hw_stack *stack)
 static int
 heavier(const void *a, const void *b)
 {
-    const struct hw_stack *left = &hw_stacks.stacks[*(const uint32_t *)a], *right = &hw_stacks.stacks[*(const uint32_t *)b];
+    const struct hw_blamed_stack *left = &hw_stacks.stacks[*(const uint32_t *)a], *right = &hw_stacks.stacks[*(const uint32_t *)b];
     return (left->weight_ns < right->weight_ns) - (left->weight_ns > right->weight_ns);
 }
 
@@ -108,7 +108,7 @@ blame(VALUE self, VALUE most)
     qsort(order, used, sizeof(*order), heavier);
     VALUE rows = rb_ary_new();
     for (uint32_t i = 0; i < used && i < wanted; i++) {
-        struct hw_stack stack = hw_stacks.stacks[order[i]];
+        struct hw_blamed_stack stack = hw_stacks.stacks[order[i]];
         rb_ary_push(rows, rb_ary_new_from_args(3, DBL2NUM((double)stack.weight_ns / 1e9), ULL2NUM(stack.samples), frames_array(&stack)));
     }
     ALLOCV_END(memory);

@@ -33,11 +33,11 @@ encode_tables(struct hw_buffer *buffer, uint32_t *strings, uint32_t *frames, uin
         if (!hw_write_string(buffer, *strings + 1, bytes, length)) return;
     }
     for (; *frames < hw_stacks.frame_count; ++*frames) {
-        const struct hw_frame *frame = &hw_stacks.frames[*frames];
+        const struct hw_blamed_frame *frame = &hw_stacks.frames[*frames];
         if (frame->method == 0 || !hw_write_frame(buffer, *frames + 1, frame->method, frame->file, frame->line)) return;
     }
     for (; *stacks < hw_stacks.stack_count; ++*stacks) {
-        const struct hw_stack *stack = &hw_stacks.stacks[*stacks];
+        const struct hw_blamed_stack *stack = &hw_stacks.stacks[*stacks];
         if (!hw_write_stack(buffer, *stacks + 1, &hw_stacks.pool[stack->start], stack->depth)) return;
     }
 }

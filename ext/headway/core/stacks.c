@@ -49,11 +49,11 @@ frame_number(struct hw_stacks *s, uintptr_t code, uint32_t line)
 {
     uint32_t place = mix(line, code) % FRAME_TABLE;
     for (; s->frame_table[place]; place = (place + 1) % FRAME_TABLE) {
-        const struct hw_frame *frame = &s->frames[s->frame_table[place] - 1];
+        const struct hw_blamed_frame *frame = &s->frames[s->frame_table[place] - 1];
         if (frame->code == code && frame->line == line) return s->frame_table[place];
     }
     if (s->frame_count == HW_FRAMES_MOST) return 0;
-    s->frames[s->frame_count] = (struct hw_frame){ .code = code, .line = line };
+    s->frames[s->frame_count] = (struct hw_blamed_frame){ .code = code, .line = line };
     s->frame_table[place] = ++s->frame_count;
     return s->frame_count;
 }
@@ -66,12 +66,12 @@ stack_number(struct hw_stacks *s, const uint32_t *frames, unsigned depth)
     for (unsigned i = 0; i < depth; i++) hash = mix(hash, frames[i]);
     uint32_t place = hash % STACK_TABLE;
     for (; s->stack_table[place]; place = (place + 1) % STACK_TABLE) {
-        const struct hw_stack *stack = &s->stacks[s->stack_table[place] - 1];
+        const struct hw_blamed_stack *stack = &s->stacks[s->stack_table[place] - 1];
         if (stack->hash == hash && stack->depth == depth &&
             memcmp(&s->pool[stack->start], frames, depth * sizeof(*frames)) == 0) return s->stack_table[place];
     }
     if (s->stack_count == HW_STACKS_MOST || s->pool_used + depth > POOL) return 0;
-    s->stacks[s->stack_count] = (struct hw_stack){ .start = s->pool_used, .depth = depth, .hash = hash };
+    s->stacks[s->stack_count] = (struct hw_blamed_stack){ .start = s->pool_used, .depth = depth, .hash = hash };
     memcpy(&s->pool[s->pool_used], frames, depth * sizeof(*frames));
     s->pool_used += depth;
     s->stack_table[place] = ++s->stack_count;

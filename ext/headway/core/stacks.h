@@ -14,20 +14,20 @@
 #define HW_STACK_DEEPEST 64 /* frames nearest to the leaf */
 #define HW_STACK_FOLDED 1   /* the first stack; its only frame is the first frame, which has no code */
 
-struct hw_frame {
+struct hw_blamed_frame {
     uintptr_t code;
     uint32_t line;
     uint32_t method, file; /* strings; 0: not yet known */
 };
 
-struct hw_stack {
+struct hw_blamed_stack {
     uint32_t start, depth, hash; /* frames[start ... start + depth] in the pool, leaf first */
     uint64_t weight_ns, samples;
 };
 
 struct hw_stacks {
-    struct hw_frame *frames;     /* of number - 1, and so on */
-    struct hw_stack *stacks;
+    struct hw_blamed_frame *frames;     /* of number - 1, and so on */
+    struct hw_blamed_stack *stacks;
     uint32_t *pool;              /* frame numbers */
     uint32_t *frame_table, *stack_table;
     uint32_t frame_count, stack_count, pool_used;

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "cli/command_line"
+require "headway"
+require "headway/trace"
+
+# `headway run --record FILE` and `--report FILE.html`.
+class RunRecordTest < Minitest::Test
+  include CommandLine
+
+  PROGRAM = "Thread.new { Thread.current.name = 'napper'; 5.times { sleep 0.001 } }.join; "
+
+  def setup
+    skip Headway.unsupported_reason unless Headway.supported?
+  end
+
+  def test_the_command_is_recorded_and_its_status_is_its_own
+    in_directory do |directory|
+      path = File.join(directory, "out.headway")
+      result = headway_ruby("#{PROGRAM}puts 'out'; exit 3", "--record=#{path}", "--policy=fair")
+
+      assert_equal ["out\n", "", 3], [result.out, result.err, result.status.exitstatus]
+      trace = Headway::Trace.open(path).to_h
+      assert_includes(trace[:threads].map { |row| row[:name] }, "napper")
+      assert_equal "fair", trace[:processes].first[:policy]
+    end
+  end
+
+  def test_children_write_files_of_their_own
+    in_directory do |directory|
+      code = "#{PROGRAM}fork { #{PROGRAM} }; Process.wait; system(RbConfig.ruby, '-e', #{PROGRAM.dump}); exec(RbConfig.ruby, '-e', #{PROGRAM.dump})"
+      result = headway_ruby(code, "--record=out.headway", chdir: directory)
+
+      assert_quiet_success result
+      names = Dir.children(directory)
+      assert_equal 3, names.size, names.inspect
+      assert_includes names, "out.headway"
+      names.each { |name| assert_nil Headway::Trace.open(File.join(directory, name)).to_h[:processes].first[:damage] }
+    end
+  end
+
+  def test_a_relative_path_means_where_the_command_was_started
+    in_directory do |directory|
+      headway_ruby("Dir.chdir('/'); #{PROGRAM}", "--record=out.headway", chdir: directory)
+
+      assert_equal ["out.headway"], Dir.children(directory)
+    end
+  end
+
+  def test_bad_paths
+    in_directory do |directory|
+      assert_bad_usage(/no directory/, headway_ruby("", "--record=/nonexistent/out.headway"))
+      assert_bad_usage(/is a directory/, headway_ruby("", "--record=#{directory}"))
+      assert_bad_usage(/no directory/, headway_ruby("", "--report=/nonexistent/out.html"))
+    end
+  end
+
+  def test_a_signal_passes_through_a_supervised_run
+    in_directory do |directory|
+      result = headway_ruby("Process.kill(:TERM, Process.pid); sleep", "--report=out.html", chdir: directory)
+
+      assert_equal Signal.list["TERM"], result.status.termsig, result.to_s
+      assert_match(/report/, result.err)
+    end
+  end
+
+  def test_switched_off
+    result = headway_ruby("puts 1", "--record=out.headway", env: { "HEADWAY" => "0" })
+
+    assert_equal "1\n", result.out
+    assert_match(/HEADWAY=0 is set.*without a trace/, result.err)
+  end
+end

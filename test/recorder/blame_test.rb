@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require "harness/recorder_test"
+require "timeout"
+
+# Blame: the stack of whoever held the GVL while others waited.
+class BlameTest < Harness::RecorderTest
+  # What the blame is to find.
+  module Heavy
+    def self.grind(seconds)
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+      nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline
+    end
+  end
+
+  MODES = Harness::Modes::ALL.keys
+
+  MODES.each do |mode|
+    define_method("test_the_culprit_is_found_live_and_in_the_trace_under_#{mode}") do
+      blame = nil
+      trace = recorded(mode) do
+        beside_io_threads(3) do
+          Thread.new { Heavy.grind(0.6) }.join
+          blame = Headway.stats[:blame]
+        end
+      end
+      assert_operator blame[:samples], :>=, 3
+      assert_in_delta 1, share(blame[:stacks]) / blame[:weight], 0.35
+      blamed = trace[:blame]
+      frames = blamed[:frames]
+      guilty = blamed[:stacks].select { |stack| stack[:frames].any? { |index| frames[index][:method].include?("Heavy.grind") } }
+      assert_operator guilty.sum { |stack| stack[:weight_s] }, :>, 0.6 * blamed[:weight_s]
+      grind = frames.find { |frame| frame[:method].end_with?("Heavy.grind") }
+      assert_equal [File.realpath(__FILE__), true], [grind[:file], grind[:line].between?(10, 16)]
+    end
+  end
+
+  test_under %i[fair_signal observe], "nothing is blamed when nobody waits" do
+    Heavy.grind(0.2)
+    assert_operator Headway.stats[:blame][:weight], :<, 0.05
+  end
+
+  # Code that is gone must not be blamed under another's name, and what is blamed must survive compaction.
+  test_under %i[fair_signal observe], "code that comes and goes, with compaction" do
+    GC.auto_compact = true if GC.respond_to?(:auto_compact=)
+    beside_io_threads(2) do
+      20.times do |number|
+        code = Module.new
+        code.module_eval("def self.grind_#{number}(time) = (nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < time)")
+        Thread.new { code.public_send("grind_#{number}", now + 0.015) }.join
+        code = nil
+        GC.start
+        GC.compact if GC.respond_to?(:compact)
+      end
+      stacks = Headway.stats[:blame][:stacks]
+      assert(stacks.any? { |stack| stack[:frames].any? { |frame| frame[:method] =~ /grind_\d+/ } })
+    end
+  end
+
+  # As the trap tests, with blame at every preemption and a recording: no exception, kill or timeout gets lost.
+  (Harness::Modes::PREEMPTING + [:observe]).each do |mode|
+    define_method("test_nothing_is_lost_while_blame_samples_under_#{mode}") do
+      lost = []
+      recorded(mode) do
+        beside_io_threads(4, pause: 0.0005) do
+          scale(25).times do
+            victim = Thread.new { compute(5) }
+            sleep 0.002
+            victim.report_on_exception = false
+            victim.raise(IOError, "out")
+            lost << :raise unless joined(victim) == IOError
+            victim = Thread.new { compute(5) }
+            sleep 0.002
+            victim.kill
+            lost << :kill unless joined(victim).nil?
+            lost << :timeout unless timed_out?
+          end
+        end
+      end
+      assert_empty lost
+    end
+  end
+
+  private
+
+  def joined(thread)
+    thread.join(3) ? nil : :hangs
+  rescue IOError => error
+    error.class
+  end
+
+  def timed_out?
+    Timeout.timeout(0.003) { compute(5) }
+    false
+  rescue Timeout::Error
+    true
+  end
+
+  def share(stacks)
+    stacks.select { |stack| stack[:frames].any? { |frame| frame[:method].include?("Heavy.grind") } }.sum { |stack| stack[:weight] }
+  end
+end

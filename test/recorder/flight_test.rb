@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require "harness/recorder_test"
+
+# Mode flight: the last events, written when somebody or something asks.
+class RecorderFlightTest < Harness::RecorderTest
+  def test_a_dump_has_the_last_events_and_all_who_live
+    with_headway(:observe) do
+      Headway::Recorder.start(mode: :flight, events: 256)
+      sleeper = Thread.new { Thread.current.name = "sleeper"; sleep }
+      ended = Thread.new { Thread.current.name = "ended"; sleep 0.001 }
+      ended.join
+      1000.times { |number| Headway.mark("mark #{number}") }
+      assert_equal file, Headway::Recorder.dump(file)
+      assert Headway::Recorder.recording?
+      sleeper.kill.join
+      trace = analysis
+      assert_nil trace[:processes].first[:damage]
+      names = trace[:marks].map { |mark| mark[:name] }
+      assert_equal "mark 999", names.last
+      assert_in_delta 240, names.size, 16, "the rest of 256 are collections and switches"
+      assert_equal "suspended", %w[running ready suspended].max_by { |state| thread_named("sleeper", from: trace)[:"#{state}_s"] }
+    end
+  end
+
+  def test_it_dumps_to_its_file_at_the_end
+    run = program("Headway.start; Headway::Recorder.start(file: FILE, mode: :flight); Headway.mark('last'); raise 'oops'")
+    assert_equal 1, run.status.exitstatus
+    assert_equal ["last"], analysis[:marks].map { |mark| mark[:name] }
+  end
+
+  def test_without_a_file_there_is_none
+    run = program("Dir.chdir(File.dirname(FILE)); Headway.start; Headway::Recorder.start; Headway.mark('last')")
+    assert run.success?, run
+    assert_empty files
+  end
+
+  def test_on_a_signal
+    run = program(<<~RUBY)
+      seen = []
+      trap("USR2") { seen << :before }
+      Headway.start
+      Headway::Recorder.start(file: FILE, mode: :flight, on_signal: :USR2)
+      thread = Thread.new { 1_000_000.times { } }
+      2.times { Process.kill(:USR2, Process.pid); sleep 0.05 }
+      thread.join
+      Headway.stop
+      Process.kill(:USR2, Process.pid)
+      sleep 0.01 until seen.any?
+      p seen
+    RUBY
+    assert run.success?, run
+    assert_equal "[:before]\n", run.out
+    assert_equal %w[out.headway out.signal-1.headway out.signal-2.headway], files
+    files.each { |name| assert_nil analysis(file(name))[:processes].first[:damage] }
+  end
+
+  def test_when_a_wait_takes_too_long
+    with_headway(:observe) do
+      before = Thread.list
+      Headway::Recorder.start(file: file, mode: :flight, wait_threshold: 0.05)
+      beside_cpu_threads(2) { await("a dump") { sleep(0.01) && files.include?("out.wait-1.headway") } }
+      assert_operator analysis(file("out.wait-1.headway"))[:totals][:wait][:max_s], :>=, 0.05
+      Headway::Recorder.stop
+      await("no thread of ours") { (Thread.list - before).empty? }
+    end
+  end
+
+  def test_a_dump_under_load_disturbs_nobody
+    with_headway(:fair_signal) do
+      Headway::Recorder.start(mode: :flight, events: 5000)
+      beside_cpu_threads(2) do
+        beside_io_threads(4) do
+          dumpers = Array.new(2) { |index| Thread.new { 10.times { Headway::Recorder.dump(file("#{index}.headway")) } } }
+          dumpers.each(&:join)
+        end
+      end
+    end
+    assert_equal %w[0.headway 1.headway], files
+    files.each { |name| assert_nil analysis(file(name))[:processes].first[:damage] }
+  end
+end

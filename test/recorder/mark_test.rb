@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "harness/recorder_test"
+
+# Headway.mark: spans and instants of the program's own.
+class RecorderMarkTest < Harness::RecorderTest
+  def test_marks_nest
+    trace = recorded do
+      value = Headway.mark("outer") do
+        Headway.mark(:inner) { sleep 0.002 }
+        Headway.mark("instant")
+        42
+      end
+      assert_equal 42, value
+    end
+    marks = trace[:marks].to_h { |mark| [mark[:name], mark] }
+    assert_equal %w[inner instant outer], marks.keys.sort
+    outer, inner, instant = marks.values_at("outer", "inner", "instant")
+    assert_nil instant[:end_s]
+    assert_operator outer[:start_s], :<=, inner[:start_s]
+    assert_operator inner[:end_s], :<=, instant[:start_s]
+    assert_operator instant[:start_s], :<=, outer[:end_s]
+    assert_operator inner[:end_s] - inner[:start_s], :>=, 0.0015
+  end
+
+  def test_an_exception_a_throw_and_a_break_pass_and_end_the_span
+    trace = recorded do
+      assert_raises(KeyError) { Headway.mark("raises") { {}.fetch(:missing) } }
+      assert_equal 1, catch(:out) { Headway.mark("throws") { throw :out, 1 } }
+      assert_equal 2, Headway.mark("breaks") { break 2 }
+      thread = Thread.new { Headway.mark("killed") { sleep } }
+      Thread.pass until thread.stop?
+      thread.kill.join
+    end
+    assert_equal %w[breaks killed raises throws], trace[:marks].map { |mark| mark[:name] }.sort
+    trace[:marks].each { |mark| refute_nil mark[:end_s], mark[:name] }
+  end
+
+  def test_any_name_will_do
+    spiteful = Object.new
+    def spiteful.to_s = raise("no name")
+    trace = recorded do
+      ["", "ä\u0000\n", "x" * 5000, :symbol, 17, nil, spiteful, "\xff".b].each { |name| Headway.mark(name) }
+    end
+    assert_equal 8, trace[:marks].size
+    assert_includes trace[:marks].map { |mark| mark[:name] }, "17"
+  end
+
+  def test_names_are_bounded
+    trace = recorded { 10_000.times { |number| Headway.mark("request #{number}") } }
+    names = trace[:marks].map { |mark| mark[:name] }
+    assert_equal 10_000, names.size
+    assert_operator names.count("(others)"), :>, 1000
+    assert_operator names.uniq.size, :>, 1000
+  end
+
+  def test_nothing_happens_when_nothing_records
+    assert_equal 1, Headway.mark("off") { 1 }
+    assert_nil Headway.mark("off")
+    with_headway { assert_equal 2, Headway.mark(BasicObject) { 2 } }
+    assert_raises(ArgumentError) { Headway.mark }
+  end
+
+  def test_a_span_across_a_start_or_a_stop
+    with_headway(:observe) do
+      Headway.mark("before") { Headway::Recorder.start(file: file) }
+      Headway.mark("after") { Headway::Recorder.stop }
+    end
+    assert_equal ["after"], analysis[:marks].map { |mark| mark[:name] }
+  end
+end

@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require "harness/recorder_test"
+
+# Mode stream: what happened is in the file, however the program ended.
+class RecorderStreamTest < Harness::RecorderTest
+  STATES = %i[started ready resumed suspended preempted exited known].freeze
+
+  test_under_all = Harness::Modes::ALL.keys
+
+  test_under_all.each do |mode|
+    define_method("test_the_events_of_a_known_program_under_#{mode}") do
+      recorded(mode) do
+        queue = Thread::Queue.new
+        napper = Thread.new { 3.times { queue.pop } }
+        napper.name = "napper"
+        3.times { queue << sleep(0.005) }
+        napper.join
+      end
+      seen = kinds("napper") & STATES
+      assert_equal :started, seen.first
+      assert_includes kinds("napper"), :exited
+      holds = kinds("napper").each_cons(2).select { |before, _| before == :resumed }
+      assert_operator holds.size, :>=, 3
+      assert_empty holds.map(&:last) - %i[suspended preempted exited blame], "every hold ends"
+    end
+  end
+
+  def test_states_add_up_and_every_wait_is_assigned
+    trace = recorded(:fair_signal) { beside_cpu_threads(3) { beside_io_threads(3) { sleep 0.4 } } }
+    assert_equal 7, trace[:threads].count { |row| row[:running_s].positive? && row[:name] =~ /cpu|io|main/ }
+    trace[:threads].each do |row|
+      assert_in_delta row[:end_s] - row[:start_s], row[:running_s] + row[:ready_s] + row[:suspended_s], 1e-6
+      assert_in_delta row[:ready_s], row[:waited_for].sum { |entry| entry[:s] }, 1e-6
+    end
+    process = trace[:processes].first
+    assert_equal [nil, 0, Process.pid], process.values_at(:damage, :dropped, :pid)
+    assert_equal RUBY_VERSION, process[:ruby]
+  end
+
+  def test_the_trace_agrees_with_the_statistics
+    rows = nil
+    trace = recorded(:fair_signal) do
+      beside_cpu_threads(2) { beside_io_threads(2, pause: 0.001) { sleep 0.3 } }
+      rows = Headway.stats[:threads].reject { |row| row[:alive] }
+    end
+    rows.each do |row|
+      next unless row[:name] =~ /\A(cpu|io)/
+
+      traced = thread_named(row[:name], from: trace)
+      assert_in_delta row[:ready], traced[:ready_s], 0.02
+      assert_in_delta row[:running], traced[:running_s], 0.02
+    end
+  end
+
+  def test_threads_have_names_and_sites
+    stop = false
+    trace = recorded do
+      living = Thread.new { sleep 0.001 until stop }
+      living.name = "living"
+      ended = Thread.new { Thread.current.name = "ended" }
+      ended.join
+      Thread.new { sleep 0.001 }.join
+      sleep 0.01
+      Headway::Recorder.stop
+      stop = true
+      living.join
+    end
+    names = trace[:threads].map { |row| row[:name] }
+    %w[main living ended].each { |name| assert_includes names, name }
+    assert_match(/stream_test\.rb:\d+\z/, thread_named("ended", from: trace)[:site])
+    assert names.any? { |name| name =~ /stream_test\.rb:\d+\z/ }, names.inspect
+  end
+
+  def test_garbage_collections_are_spans
+    trace = recorded do
+      5.times { GC.start }
+      Array.new(50_000) { Object.new.to_s }
+    end
+    assert_operator trace[:gc][:count], :>=, 5
+    assert_operator trace[:gc][:total_s], :>, 0
+    assert_operator trace[:gc][:total_s], :<, trace[:wall_s]
+  end
+
+  ENDINGS = {
+    "its last line" => ["", 0], "exit" => ["exit 3", 3], "an exception" => ["raise 'oops'", 1],
+    "a signal" => ["Process.kill(:TERM, Process.pid); sleep", 15], "an exit in a thread" => ["Thread.new { exit 4 }; sleep", 4],
+    "threads that go on" => ["3.times { Thread.new { loop { } } }; sleep 0.1", 0]
+  }.freeze
+
+  ENDINGS.each do |name, (code, status)|
+    define_method("test_a_program_that_ends_with_#{name.tr(" ", "_")}") do
+      run = program(<<~RUBY)
+        Headway.start(policy: :fair, record: FILE)
+        thread = Thread.new { 20.times { sleep 0.001 } }
+        thread.name = "worker"
+        Headway.mark("work") { thread.join }
+        #{code}
+      RUBY
+      assert_equal status, run.status.exitstatus || run.status.termsig, run
+      trace = analysis
+      assert_nil trace[:processes].first[:damage]
+      assert_operator thread_named("worker", from: trace)[:wait][:count], :>=, 20
+      assert_equal ["work"], trace[:marks].map { |mark| mark[:name] }
+    end
+  end
+
+  def test_it_can_be_read_while_it_is_written
+    with_headway(:observe) do
+      Headway::Recorder.start(file: file)
+      100.times { Headway.mark("early") }
+      await("the writer") { analysis[:processes].first[:events] >= 100 }
+      assert_match(/cut short|end/i, analysis[:processes].first[:damage].to_s)
+    end
+  end
+end

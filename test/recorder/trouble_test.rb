@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require "harness/recorder_test"
+
+# What goes wrong stops the recording, is said once, and leaves the program alone.
+class RecorderTroubleTest < Harness::RecorderTest
+  def test_an_unwritable_path
+    run = program(<<~RUBY)
+      p Headway.start(policy: :fair, record: "/nonexistent/out.headway"), Headway::Recorder.recording?, Headway.notices
+      p Headway::Recorder.start(file: "/nonexistent/out.headway")
+    RUBY
+    assert run.success?, run
+    assert_match(/\Atrue\nfalse\n\["recording is off: .*No such file or directory"\]\nfalse\n\z/, run.out)
+    assert_equal 1, run.err.lines.size, run.err
+  end
+
+  def test_a_full_disk_at_the_start
+    skip "no /dev/full here" unless File.writable?("/dev/full")
+    with_headway(:observe) do
+      _, err = capture_io { refute Headway::Recorder.start(file: "/dev/full") }
+      assert_match(/No space left/, err)
+      assert_match(/No space left/, Headway.notices.last)
+    end
+  end
+
+  def test_a_disk_that_fills_up
+    run = program(<<~RUBY)
+      trap("XFSZ", "IGNORE")
+      Process.setrlimit(:FSIZE, 20_000, Process.getrlimit(:FSIZE).last)
+      Headway.start(policy: :fair, record: FILE)
+      thread = Thread.new { 50.times { sleep 0.001 } }
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 20
+      while Headway::Recorder.recording? && Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline
+        Headway.mark("more and more") { 1000.times { Headway.mark("of it") } }
+      end
+      thread.join
+      puts "recording: " + Headway::Recorder.recording?.to_s, Headway.notices
+      Headway.mark("still works") { puts "working" }
+      puts "again: " + Headway::Recorder.start(mode: :flight).to_s
+    RUBY
+    assert run.success?, run
+    assert_match(/\Arecording: false\nrecording stopped: #{Regexp.escape(file)}: File too large\nworking\nagain: true\n\z/, run.out)
+    assert_equal 1, run.err.scan("recording stopped").size, run.err
+    assert_operator analysis[:processes].first[:events], :>, 0
+  end
+
+  def test_what_found_no_place_is_counted_and_written
+    with_headway(:observe) do
+      Headway::Recorder.start(file: file, events: 16)
+      20_000.times { Headway.mark("flood") }
+      dropped = Headway::Recorder.stats[:dropped]
+      assert_operator dropped, :>, 0
+      Headway::Recorder.stop
+      process = analysis[:processes].first
+      assert_operator process[:dropped], :>=, dropped
+      assert_operator process[:events] + process[:dropped], :>=, 20_000
+    end
+  end
+
+  def test_values_that_mean_nothing
+    [{ events: 0 }, { events: 1.5 }, { events: 10**12 }, { mode: :tape }, { mode: :stream }, { wait_threshold: 0 },
+     { wait_threshold: "1" }, { on_signal: "NOPE" }, { file: "x", wait_threshold: 1 }].each do |options|
+      error = assert_raises(Headway::SettingError, options.inspect) { Headway::Recorder.start(**options) }
+      assert_equal 1, error.message.lines.size
+    end
+    refute Headway::Recorder.recording?
+  end
+
+  def test_a_dump_that_cannot_be
+    error = assert_raises(Headway::Error) { Headway::Recorder.dump(file) }
+    assert_match(/no flight recorder/, error.message)
+    Headway::Recorder.start(mode: :flight)
+    assert_raises(Headway::Error) { Headway::Recorder.dump("/nonexistent/dump.headway") }
+    assert Headway::Recorder.recording?
+  end
+end
