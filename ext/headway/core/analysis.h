@@ -42,7 +42,6 @@ struct hw_analysed_thread {
     struct hw_lane lane;            /* in units since the process's lane_origin_ns */
 
     uint32_t ready_place;           /* in the list of ready threads */
-    uint64_t charged_ns;            /* until when its wait is assigned to holders */
     uint64_t sampled_ns;            /* when its stack was last blamed */
     struct hw_number_map blamed;    /* stack -> place in blames */
     uint32_t open_mark;             /* the innermost; 0: none */

@@ -10,32 +10,37 @@ caused_by(struct hw_pass *pass, uint32_t holder)
 }
 
 static void
-charge(struct hw_pass *pass, struct hw_number_map *caused, uint32_t index)
+charge_new(struct hw_pass *pass, struct hw_number_map *caused, uint32_t index, uint64_t duration_ns)
 {
     struct hw_analysis *analysis = pass->analysis;
-    struct hw_analysed_thread *waiter = &analysis->threads[index];
-    uint64_t duration_ns = pass->now_ns - waiter->charged_ns;
-    if (duration_ns == 0) return;
-    waiter->charged_ns = pass->now_ns;
-
-    uint64_t *pair = hw_number_map_find(caused, index);
-    if (!pair && analysis->pair_count < HW_ANALYSIS_PAIRS_MOST) {
+    uint64_t *pair = NULL;
+    if (analysis->pair_count < HW_ANALYSIS_PAIRS_MOST) {
         pair = hw_number_map_put(caused, index);
         if (pair) analysis->pair_count++;
         else pass->failed = true;
     }
     if (pair) *pair += duration_ns;
-    else waiter->unassigned_ns += duration_ns;
+    else analysis->threads[index].unassigned_ns += duration_ns;
+}
+
+/* For every thread that waits, whenever the holder changes: so it looks at little memory. */
+static inline void
+charge(struct hw_pass *pass, struct hw_number_map *caused, struct hw_waiter *waiter)
+{
+    uint64_t duration_ns = pass->now_ns - waiter->charged_ns;
+    if (duration_ns == 0) return;
+    waiter->charged_ns = pass->now_ns;
+    uint64_t *pair = hw_number_map_find(caused, waiter->index);
+    if (pair) *pair += duration_ns;
+    else charge_new(pass, caused, waiter->index, duration_ns);
 }
 
 void
 hw_pass_becomes_ready(struct hw_pass *pass, uint32_t index)
 {
     if (!hw_pass_room(pass, &pass->ready, pass->ready_count, &pass->ready_capacity, UINT32_MAX, sizeof(*pass->ready))) return;
-    struct hw_analysed_thread *thread = &pass->analysis->threads[index];
-    thread->ready_place = pass->ready_count;
-    thread->charged_ns = pass->now_ns;
-    pass->ready[pass->ready_count++] = index;
+    pass->analysis->threads[index].ready_place = pass->ready_count;
+    pass->ready[pass->ready_count++] = (struct hw_waiter){ .charged_ns = pass->now_ns, .index = index };
 }
 
 void
@@ -43,11 +48,10 @@ hw_pass_leaves_ready(struct hw_pass *pass, uint32_t index)
 {
     struct hw_analysed_thread *threads = pass->analysis->threads;
     uint32_t place = threads[index].ready_place;
-    if (place >= pass->ready_count || pass->ready[place] != index) return; /* there was no memory for it */
-    charge(pass, caused_by(pass, pass->holder), index);
-    uint32_t last = pass->ready[--pass->ready_count];
-    pass->ready[place] = last;
-    threads[last].ready_place = place;
+    if (place >= pass->ready_count || pass->ready[place].index != index) return; /* there was no memory for it */
+    charge(pass, caused_by(pass, pass->holder), &pass->ready[place]);
+    pass->ready[place] = pass->ready[--pass->ready_count];
+    threads[pass->ready[place].index].ready_place = place;
 }
 
 void
@@ -55,7 +59,7 @@ hw_pass_set_holder(struct hw_pass *pass, uint32_t index)
 {
     if (index == pass->holder) return;
     struct hw_number_map *caused = caused_by(pass, pass->holder);
-    for (uint32_t i = 0; i < pass->ready_count; i++) charge(pass, caused, pass->ready[i]);
+    for (uint32_t i = 0; i < pass->ready_count; i++) charge(pass, caused, &pass->ready[i]);
     if (pass->holder == HW_NOBODY) pass->process->idle_ns += pass->now_ns - pass->holder_since_ns;
     pass->holder = index;
     pass->holder_since_ns = pass->now_ns;
@@ -71,7 +75,7 @@ weight_ns(struct hw_pass *pass, const struct hw_analysed_thread *holder)
     uint64_t since_ns = holder->since_ns > holder->sampled_ns ? holder->since_ns : holder->sampled_ns;
     uint64_t sum_ns = 0;
     for (uint32_t i = 0; i < pass->ready_count; i++) {
-        uint64_t ready_ns = pass->analysis->threads[pass->ready[i]].since_ns;
+        uint64_t ready_ns = pass->analysis->threads[pass->ready[i].index].since_ns;
         sum_ns += pass->now_ns - (ready_ns > since_ns ? ready_ns : since_ns);
     }
     return sum_ns;

@@ -5,6 +5,11 @@
 #include "analysis.h"
 #include "event.h"
 
+struct hw_waiter {
+    uint64_t charged_ns; /* until when its wait is assigned to holders */
+    uint32_t index;      /* of the thread */
+};
+
 struct hw_pass {
     struct hw_analysis *analysis;
     struct hw_analysed_process *process;
@@ -12,7 +17,7 @@ struct hw_pass {
     uint64_t now_ns;
     uint32_t holder;                /* index, or HW_NOBODY */
     uint64_t holder_since_ns;       /* that it holds; that nobody does */
-    uint32_t *ready;                /* indices */
+    struct hw_waiter *ready;
     uint32_t ready_count, ready_capacity;
     bool in_gc;
     uint64_t gc_since_ns;

@@ -17,7 +17,7 @@ slot_of(const struct hw_number_map *map, uint32_t number)
 {
     uint32_t mask = map->slots - 1;
     uint32_t key = number + 1;
-    uint32_t slot = (number + (number >> 16) * UINT32_C(0x9e3779b1)) & mask;
+    uint32_t slot = hw_number_map_first_slot(map, number);
     /* Triangular steps reach every slot, and leave a crowded stretch sooner than single ones. */
     for (uint32_t step = 1; map->keys[slot] != 0 && map->keys[slot] != key; step++) slot = (slot + step) & mask;
     return slot;
@@ -46,9 +46,8 @@ grow(struct hw_number_map *map)
 }
 
 uint64_t *
-hw_number_map_find(const struct hw_number_map *map, uint32_t number)
+hw_number_map_search(const struct hw_number_map *map, uint32_t number)
 {
-    if (map->slots == 0) return NULL;
     uint32_t slot = slot_of(map, number);
     return map->keys[slot] ? &map->values[slot] : NULL;
 }
