@@ -21,11 +21,11 @@ module Report
       gc([[0, 4], [1, 0.25], [0, 5.75]])
       data[:gc] = { count: 1, total_s: 0.25, max_s: 0.25 }
       data[:marks] = [{ thread: 1, name: "GET /report", start_s: 2.0, end_s: 4.0 }, { thread: 2, name: "deploy", start_s: 8.0, end_s: nil }]
-      frames = [%w[<main> app.rb], %w[Report#render app/report.rb], %w[JSON.generate app/json.rb]]
+      frames = [%w[<main> app.rb], %w[Report#render app/report.rb], %w[JSON.generate app/json.rb], %w[Array#map <cfunc>]]
       data[:blame] = {
         samples: 8, weight_s: 4.0, folded: 0,
-        frames: frames.zip([1, 42, 7]).map { |(method, file), line| { method:, file:, line: } },
-        stacks: [{ thread: 1, frames: [1, 0], weight_s: 3.0, samples: 6 }, { thread: 2, frames: [2, 0], weight_s: 1.0, samples: 2 }]
+        frames: frames.zip([1, 42, 7, 0]).map { |(method, file), line| { method:, file:, line: } },
+        stacks: [{ thread: 1, frames: [1, 0], weight_s: 1.0, samples: 2 }, { thread: 1, frames: [3, 1, 0], weight_s: 2.0, samples: 4 }, { thread: 2, frames: [2, 0], weight_s: 1.0, samples: 2 }]
       }
     end
   end

@@ -117,7 +117,7 @@ class PageTest < Minitest::Test
   def test_blame_can_be_searched_and_zoomed
     open_page(Report::KnownPage.new)
     weights = evaluate("Object.fromEntries([...document.querySelectorAll('#flame [role=treeitem]')].map((box) => [box.textContent, +box.dataset.weight]))")
-    assert_equal({ "all blame" => 4, "<main>" => 4, "Report#render" => 3, "JSON.generate" => 1 }, weights)
+    assert_equal({ "all blame" => 4, "<main>" => 4, "Report#render" => 3, "Array#map" => 2, "JSON.generate" => 1 }, weights)
     type("#flame-search", "render")
     assert_in_delta 0.75, evaluate("+document.getElementById('flame').dataset.matched"), 1e-9
     assert_equal ["Report#render"], evaluate("[...document.querySelectorAll('#flame .match')].map((box) => box.textContent)")
@@ -130,5 +130,6 @@ class PageTest < Minitest::Test
     assert_equal "<main>", evaluate("document.activeElement.textContent")
     assert_equal [["Report#render", "app/report.rb:42", 3, 0.75, 6], ["JSON.generate", "app/json.rb:7", 1, 0.25, 2]],
                  rows_of("Lines that held the GVL")
+    assert_equal "Report#render in Array#map", text("#lines tbody td")
   end
 end
