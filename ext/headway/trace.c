@@ -1,5 +1,5 @@
-/* Headway::Native::Traces: the passes over trace files, for lib/headway/trace.rb. The GVL is free meanwhile: a pass over a large
- * file takes seconds, and touches no Ruby object. */
+/* Headway::Native::Traces: the passes over trace files, for lib/headway/trace.rb. The GVL is free meanwhile: a pass over a
+ * large file takes seconds, and touches no Ruby object. */
 #include "trace.h"
 
 #include <ruby/thread.h>
@@ -48,8 +48,8 @@ failure(const struct hw_trace_damage *damage, long place)
     return rb_ary_new_from_args(3, LONG2NUM(place), ULL2NUM(damage->offset), rb_utf8_str_new_cstr(damage->what));
 }
 
-/* Traces.analyse([[path, bytes that count], ...], whether lanes are wanted) -> Hash; or [the file's place, offset, what is wrong
- * with it] when one can't be read. */
+/* Traces.analyse([[path, bytes that count], ...], whether lanes are wanted) -> Hash; or [the file's place, offset, what is
+ * wrong with it] when one can't be read. */
 static VALUE
 analyse(VALUE self, VALUE files, VALUE lanes)
 {

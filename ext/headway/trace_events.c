@@ -1,4 +1,4 @@
-/* Headway::Native::Traces::File: the events of one trace file in the order of their times, a batch at a time, and its stacks. */
+/* Headway::Native::Traces::File: the events of one trace file in the order of their times, a batch at a time; its stacks. */
 #include "trace.h"
 
 #include "event_stream.h"
@@ -76,7 +76,8 @@ event_array(const struct file *file, const struct hw_trace_event *event)
 {
     bool mark = event->kind >= HW_TRACE_MARK_BEGIN && event->kind <= HW_TRACE_MARK;
     VALUE value = mark ? hw_trace_text(hw_tables_string(&file->tables, event->value)) : UINT2NUM(event->value);
-    return rb_ary_new_from_args(4, ULL2NUM(event->time_ns), UINT2NUM(event->thread), rb_ary_entry(kind_names, event->kind), value);
+    VALUE kind = rb_ary_entry(kind_names, event->kind);
+    return rb_ary_new_from_args(4, ULL2NUM(event->time_ns), UINT2NUM(event->thread), kind, value);
 }
 
 /* Settles at least one more event. False: there is none. */

@@ -187,8 +187,9 @@ marks_array(const struct hw_analysis *analysis)
     for (uint32_t i = 0; i < analysis->mark_count; i++) {
         const struct hw_analysed_mark *mark = &analysis->marks[i];
         const struct hw_tables *tables = &analysis->processes[analysis->threads[mark->thread].process].tables;
-        rb_ary_push(marks, rb_ary_new_from_args(4, UINT2NUM(mark->thread), hw_trace_text(hw_tables_string(tables, mark->string)),
-                                                ULL2NUM(mark->start_ns), mark->instant ? Qnil : ULL2NUM(mark->end_ns)));
+        VALUE name = hw_trace_text(hw_tables_string(tables, mark->string));
+        rb_ary_push(marks, rb_ary_new_from_args(4, UINT2NUM(mark->thread), name, ULL2NUM(mark->start_ns),
+                                                mark->instant ? Qnil : ULL2NUM(mark->end_ns)));
     }
     return marks;
 }
@@ -197,7 +198,9 @@ VALUE
 hw_trace_result(const struct hw_analysis *analysis)
 {
     VALUE result = rb_hash_new(), processes = rb_ary_new(), buckets = rb_ary_new();
-    for (uint32_t i = 0; i < analysis->process_count; i++) rb_ary_push(processes, process_hash(analysis, &analysis->processes[i]));
+    for (uint32_t i = 0; i < analysis->process_count; i++) {
+        rb_ary_push(processes, process_hash(analysis, &analysis->processes[i]));
+    }
     for (uint32_t i = 0; i < HW_WAIT_BUCKETS; i++) rb_ary_push(buckets, ULL2NUM(analysis->wait_buckets[i]));
     set(result, "processes", processes);
     set(result, "threads", threads_array(analysis));

@@ -18,7 +18,8 @@ class TraceDamageTest < TraceCase
     assert_equal "cut short before its header (at byte 5)", error_of(TraceEncoder.new.bytes[0, 5])
     assert_equal "is of version 2 of the format, and this Headway reads version 1: a newer Headway is needed (at byte 8)",
                  error_of(TraceEncoder.new(version: 2))
-    assert_match(/\Acut short: a block of \d+ bytes begins here, but 40 are left \(at byte 12\)\z/, error_of(TraceEncoder.new.bytes[0, 52]))
+    assert_match(/\Acut short: a block of \d+ bytes begins here, but 40 are left \(at byte 12\)\z/,
+                 error_of(TraceEncoder.new.bytes[0, 52]))
     assert_equal "the header is malformed (at byte 12)", error_of("\x89HWT\r\n\x1a\n\1\0\0\0".b + empty_block(1))
     assert_equal "the first block is no header (at byte 12)", error_of("\x89HWT\r\n\x1a\n\1\0\0\0".b + empty_block(8))
   end
@@ -69,7 +70,8 @@ class TraceDamageTest < TraceCase
   def test_a_file_still_being_written
     encoder = TraceEncoder.new.events([ms(0), 1, :resumed])
 
-    assert_equal({ offset: encoder.bytes.bytesize, what: "cut short, or still being written: no end block" }, damage_of(encoder.bytes))
+    assert_equal({ offset: encoder.bytes.bytesize, what: "cut short, or still being written: no end block" },
+                 damage_of(encoder.bytes))
     assert_match(/\Acut short: a block of \d+ bytes begins here, but \d+ are left\z/, damage_of(encoder.bytes[0..-2])[:what])
     assert_equal "cut short: 3 bytes that are no block", damage_of(encoder.bytes + "\6\0\0")[:what]
   end

@@ -121,7 +121,8 @@ class TraceTest < TraceCase
   end
 
   def test_late_events_come_in_their_place
-    encoder = TraceEncoder.new.events([ms(0), 1, :resumed], [ms(9), 1, :suspended]).events([ms(5), 2, :ready], [ms(30), 2, :resumed])
+    encoder = TraceEncoder.new
+    encoder.events([ms(0), 1, :resumed], [ms(9), 1, :suspended]).events([ms(5), 2, :ready], [ms(30), 2, :resumed])
     trace = trace_of(encoder.end)
 
     assert_equal [0.0, 0.005, 0.009, 0.03], trace.events.map { |event| event[1] }

@@ -82,7 +82,8 @@ struct hw_analysis {
     struct hw_analysed_thread *threads;
     struct hw_analysed_mark *marks;
     struct hw_analysed_blame *blames;
-    uint32_t process_count, thread_count, thread_capacity, mark_count, mark_capacity, blame_count, blame_capacity, pair_count;
+    uint32_t process_count, thread_count, mark_count, blame_count, pair_count;
+    uint32_t thread_capacity, mark_capacity, blame_capacity;
     uint64_t marks_folded;
     uint64_t blame_samples, blame_ns, blames_folded; /* folded: samples beyond HW_ANALYSIS_BLAMES_MOST */
     struct hw_durations wait, hold;

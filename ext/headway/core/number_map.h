@@ -1,5 +1,5 @@
-/* A hash table of numbers below UINT32_MAX to 64-bit values, for numbers that mostly count up: small numbers hash to themselves,
- * so those in a row lie in a row. Numbers are never taken out again. */
+/* A hash table of numbers below UINT32_MAX to 64-bit values, for numbers that mostly count up: small numbers hash to
+ * themselves, so those in a row lie in a row. Numbers are never taken out again. */
 #ifndef HW_NUMBER_MAP_H
 #define HW_NUMBER_MAP_H
 

@@ -21,7 +21,8 @@ module Headway
       private
 
       def heaviest_first
-        sums.sort_by { |(thread, frames), (weight_ns, _)| [-weight_ns, thread, frames] }.map do |(thread, frames), (weight_ns, samples)|
+        sorted = sums.sort_by { |(thread, frames), (weight_ns, _)| [-weight_ns, thread, frames] }
+        sorted.map do |(thread, frames), (weight_ns, samples)|
           { thread: thread, frames: frames, weight_s: seconds(weight_ns), samples: samples }
         end
       end

@@ -57,7 +57,8 @@ small_trace(void)
         EVENT(1050000, 1, BLAME, .value = 1), EVENT(1060000, 1, PREEMPTED), EVENT(1061000, 2, RESUMED),
         EVENT(1062000, 2, MARK_BEGIN, .value = 3), EVENT(1063000, 2, GC_START), EVENT(1065000, 2, GC_END),
         EVENT(1066000, 2, MARK, .value = 3, .detail = 7), EVENT(1067000, 2, MARK_END, .value = 3),
-        EVENT(1070000, 2, SUSPENDED), EVENT(1071000, 2, EXITED), EVENT(1071500, 1, RESUMED), EVENT(1080000, 1, KNOWN, .value = HW_RUNNING),
+        EVENT(1070000, 2, SUSPENDED), EVENT(1071000, 2, EXITED), EVENT(1071500, 1, RESUMED),
+        EVENT(1080000, 1, KNOWN, .value = HW_RUNNING),
     };
     static const uint32_t frames[] = { 1, 2 };
     struct hw_buffer buffer = { 0 };
