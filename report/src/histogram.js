@@ -5,9 +5,11 @@ import { byId, element, svg } from "./dom.js"
 import { count, duration, plural } from "./format.js"
 
 const WIDTH = 560
-const HEIGHT = 190
+const HEIGHT = 218
 const FOOT = 24
-const HEAD = 34
+const HEAD = 54
+const LEVELS = [48, 30, 12] // where names of percentiles stand, nearest first
+const LABEL = 50
 const PERCENTILES = [["p50_s", "p50", "half of the waits took less"], ["p90_s", "p90", "9 of 10 took less"],
   ["p99_s", "p99", "99 of 100 took less"], ["p999_s", "p99.9", "999 of 1000 took less"], ["max_s", "max", "the longest"]]
 
@@ -37,12 +39,14 @@ function picture(buckets, wait) {
     decades(low, high).map((power) => svg("g", {},
       svg("line", { class: "grid", x1: x(10 ** power), x2: x(10 ** power), y1: HEAD, y2: HEIGHT - FOOT }),
       svg("text", { class: "faint", x: x(10 ** power), y: HEIGHT - 8, "text-anchor": power === low ? "start" : power === high ? "end" : "middle" },
-        duration(10 ** power)))),
+        decade(power)))),
     buckets.map(({ from_s, to_s, count: waits }) => svg("rect", { class: "bucket", "data-count": waits, x: x(from_s) + 0.5,
       y: Math.min(y(waits), HEIGHT - FOOT - 1.5), width: Math.max(x(to_s) - x(from_s) - 1, 1.5), height: Math.max(HEIGHT - FOOT - y(waits), 1.5) },
     svg("title", {}, `${duration(from_s)} to ${duration(to_s)}: ${plural(waits, "wait")} of ${count(wait.count)}`))),
     percentiles(wait, x))
 }
+
+const decade = (power) => duration(10 ** power).replace(/\.0+/, "")
 
 // No more than fit beside each other.
 function decades(low, high) {
@@ -50,12 +54,17 @@ function decades(low, high) {
   return Array.from({ length: high - low + 1 }, (_, index) => low + index).filter((power) => (power - low) % every === 0)
 }
 
-// Names go on two lines in turn, so that percentiles close to each other can both be read.
+// Names that would cover each other go on lines of their own; one that finds no room is left out: all are listed below.
 function percentiles(wait, x) {
-  return PERCENTILES.filter(([key]) => wait[key] > 0).map(([key, name], index) => {
+  const taken = LEVELS.map(() => -Infinity)
+  return PERCENTILES.filter(([key]) => wait[key] > 0).map(([key, name]) => {
     const at = x(wait[key])
+    const left = Math.min(Math.max(at - LABEL / 2, 0), WIDTH - LABEL)
+    const level = taken.findIndex((right) => left >= right)
+    if (level >= 0) taken[level] = left + LABEL
+    const top = LEVELS[Math.max(level, 0)]
     return svg("g", { class: "percentile" },
-      svg("line", { x1: at, x2: at, y1: index % 2 ? 26 : 14, y2: HEIGHT - FOOT }),
-      svg("text", { x: at, y: index % 2 ? 23 : 11, "text-anchor": at > WIDTH - 20 ? "end" : at < 12 ? "start" : "middle" }, name))
+      svg("line", { x1: at, x2: at, y1: top + 3, y2: HEIGHT - FOOT }),
+      level >= 0 && svg("text", { x: left + LABEL / 2, y: top, "text-anchor": "middle" }, name))
   })
 }

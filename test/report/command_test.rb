@@ -23,12 +23,15 @@ class ReportCommandTest < Minitest::Test
     assert_bad_usage(/--markdown needs a file name/, headway("report", "x", "--markdown", ""))
     assert_bad_usage(/only one report can go to standard output: --markdown and --json ask for it/,
                      headway("report", "x", "--markdown", "-", "--json"))
+    assert_bad_usage(/--html and --firefox are to go to one file: give each its own/,
+                     headway("report", "x", "--html", "out", "--firefox", "out"))
   end
 
   # Said before the trace is read, which may take long.
   def test_where_nothing_can_be_written
     in_directory do |directory|
-      assert_bad_usage(%r{cannot write /nonexistent/out\.html: No such file or directory}, headway("report", "x", "--html", "/nonexistent/out.html"))
+      assert_bad_usage(%r{cannot write /nonexistent/out\.html: No such file or directory},
+                       headway("report", "x", "--html", "/nonexistent/out.html"))
       assert_bad_usage(/cannot write #{directory}: Is a directory/, headway("report", "x", "--html", directory))
       out = File.join(directory, "out")
       headway("report", File.join(directory, "nosuch"), "--html", out)

@@ -61,12 +61,17 @@ class FirefoxTest < Minitest::Test
   end
 
   def test_the_longest_waits_are_shown_when_there_are_too_many
-    trace = MadeTrace.new(threads: [{ name: "a", segments: [0.1, 0.3, 0.2].flat_map { |wait| [[:ready, wait], [:running, 0.01]] } }])
+    segments = [0.1, 0.3, 0.2].flat_map { |wait| [[:ready, wait], [:running, 0.01]] }
+    trace = MadeTrace.new(threads: [{ name: "a", segments: segments }])
     output = StringIO.new
     require "headway/report/firefox"
     Headway::Report::Firefox.new(Headway::Report::Document.new(trace), most_waits: 2).write(output)
 
-    assert_equal [300.0, 200.0], markers(JSON.parse(output.string)["threads"].first).map { |_, from, to| (to - from).round(3) }
+    profile = JSON.parse(output.string)
+
+    assert_equal [300.0, 200.0], markers(profile["threads"].first).map { |_, from, to| (to - from).round(3) }
+    assert_includes profile["meta"]["extra"].first["entries"].map { |entry| entry["value"] },
+                    "the 1 shortest waits are left out"
   end
 
   private

@@ -57,11 +57,24 @@ module Report
       lane(:gc_lanes, { process:, start_s: 0.0 }, segments)
     end
 
+    # @return [Hash{Integer=>Float}] seconds that each other thread of the process ran between two times
+    def holders(id, from, to)
+      process = @spans.fetch(id)[:process]
+      others = @spans.select { |other, theirs| other != id && theirs[:process] == process }
+      others.transform_values { seconds_in(_1[:spans], :running, from, to) }.select { _2 > 0 }
+    end
+
+    # @return [Float] seconds that a thread was in a state between two times
+    def seconds(id, state, from, to) = seconds_in(@spans.fetch(id)[:spans], state, from, to)
+
+    # @return [Array<Array(Float, Float)>] from when to when a thread waited
+    def waits(id) = @spans.fetch(id)[:spans].select { _1.first == :ready }.map { _1.drop(1) }
+
     # Works out what depends on all threads, then writes the page.
     # @return [String] the page
     def html
       finish
-      json = JSON.generate(data).gsub("</", "<\\/").gsub("<!--", "<\\u0021--")
+      json = JSON.generate(data).gsub("<", "\\u003c")
       page = File.read(TEMPLATE, encoding: "UTF-8")
       page.sub('"__HEADWAY_DATA__"') { json }.sub("__HEADWAY_LANES__") { [@lanes].pack("m") }
     end
@@ -98,6 +111,10 @@ module Report
       segments.map { |state, seconds| [state, time, time += seconds] }
     end
 
+    def seconds_in(spans, state, from, to)
+      spans.sum { |at, begins, ends| at == state ? [[ends, to].min - [begins, from].max, 0.0].max : 0.0 }
+    end
+
     def lengths(spans, state) = spans.select { _1.first == state }.map { |_, from, to| to - from }
 
     def distribution(lengths)
@@ -122,21 +139,13 @@ module Report
 
     # The slow, obvious way.
     def waited_for(id)
-      own = @spans.fetch(id)
-      held = @spans.filter_map do |other, theirs|
-        next if other == id || theirs[:process] != own[:process]
-
-        [other, own[:spans].sum { |wait| theirs[:spans].sum { |hold| overlap(wait, hold) } }]
+      waits = @spans.fetch(id)[:spans].select { _1.first == :ready }
+      held = waits.each_with_object(Hash.new(0.0)) do |(_, from, to), sums|
+        holders(id, from, to).each { |other, s| sums[other] += s }
       end
-      rest = lengths(own[:spans], :ready).sum(0.0) - held.sum { _1.last }
-      held << [nil, rest] if rest > 1e-9
-      held.select { _1.last.positive? }.sort_by { -_1.last }.map { |thread, s| { thread:, s: } }
-    end
-
-    def overlap((state, from, to), (other, other_from, other_to))
-      return 0.0 unless state == :ready && other == :running
-
-      [[to, other_to].min - [from, other_from].max, 0.0].max
+      rest = waits.sum { |_, from, to| to - from } - held.values.sum
+      held[nil] = rest if rest > 1e-9
+      held.sort_by { -_2 }.map { |thread, s| { thread:, s: } }
     end
   end
 end

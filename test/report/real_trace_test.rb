@@ -56,6 +56,15 @@ class RealTraceTest < TraceCase
     assert_equal 4, data["threads"].size
   end
 
+  # Every key that a trace's analysis has.
+  def test_json_is_documented
+    page = File.read(File.expand_path("../../docs/report-json.md", __dir__))
+    keys = keys_of(JSON.parse(report(:json, trace_of(known_trace.bytes[0...-40]))))
+
+    assert_includes keys, "waited_for"
+    keys.each { |key| assert_includes page, "`#{key}`" }
+  end
+
   def test_the_summary_and_its_warnings
     result = headway("report", file(known_trace))
 
@@ -109,6 +118,14 @@ class RealTraceTest < TraceCase
     output = StringIO.new(String.new(encoding: form == :perfetto ? "BINARY" : "UTF-8"))
     Headway::Report.public_send(form, trace, output)
     output.string
+  end
+
+  def keys_of(value)
+    case value
+    when Hash then value.keys + value.values.flat_map { |one| keys_of(one) }
+    when Array then value.flat_map { |one| keys_of(one) }
+    else []
+    end.uniq
   end
 
   def state_sums(packets, track, names)

@@ -64,6 +64,9 @@ module Headway
           printed, written = targets.partition { |_, out| out == STDOUT }
           raise UsageError, "only one report can go to standard output: #{options(printed)} ask for it" if printed.size > 1
 
+          same = written.group_by(&:last).values.find { |group| group.size > 1 }
+          raise UsageError, "#{options(same)} are to go to one file: give each its own" if same
+
           written.each do |form, out|
             raise UsageError, "--#{form} #{out} is a trace to be read" if files.any? { |file| File.identical?(file, out) }
 

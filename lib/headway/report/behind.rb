@@ -8,8 +8,10 @@ module Headway
     # waited, so each holder's part of the wait is split over its stacks by their weight.
     class Behind
       # Ruby's own and other people's code: a method of the program that called it says more.
-      FOREIGN = %r{\A<internal:|\A\(eval|/gems/|/lib/ruby/|/rubygems/}.freeze
-      private_constant :FOREIGN
+      FOREIGN = %r{/gems/|/lib/ruby/|/rubygems/}.freeze
+      # Functions in C and Ruby's own Ruby have no file.
+      NO_FILE = /\A<|\A\z/.freeze
+      private_constant :FOREIGN, :NO_FILE
 
       # @param data [Hash] as {Trace#to_h} returns it
       def initialize(data)
@@ -34,10 +36,11 @@ module Headway
       end
 
       # @param stack [Hash] one of the trace's
-      # @return [Hash, nil] the frame of the program's own code nearest to the leaf; without one, the leaf
+      # @return [Hash, nil] the frame of the program's own code nearest to the leaf; without one, the nearest that has a file
       def telling(stack)
         frames = stack[:frames].map { |index| @frames[index] }.compact
-        frames.find { |one| !one[:file].to_s.empty? && !FOREIGN.match?(one[:file]) } || frames.first
+        filed = frames.reject { |frame| NO_FILE.match?(frame[:file].to_s) }
+        filed.find { |frame| !FOREIGN.match?(frame[:file]) } || filed.first || frames.first
       end
 
       private

@@ -40,8 +40,10 @@ module Headway
       def clean(rows)
         return rows if rows.all? { |row| row.each_value.all? { |value| readable?(value) } }
 
-        rows.map { |row| row.transform_values { |value| readable?(value) ? value : value.dup.force_encoding(Encoding::UTF_8).scrub("?") } }
+        rows.map { |row| row.transform_values { |value| readable?(value) ? value : utf8(value) } }
       end
+
+      def utf8(text) = text.dup.force_encoding(Encoding::UTF_8).scrub("?")
 
       def readable?(value)
         !value.is_a?(String) || (value.encoding != Encoding::BINARY && value.valid_encoding?) || value.ascii_only?

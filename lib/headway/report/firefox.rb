@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "rows"
 require_relative "timeline"
 require_relative "firefox/sightings"
 require_relative "firefox/stacks"
@@ -25,6 +26,7 @@ module Headway
       # @param document [Document]
       # @param most_waits [Integer] with more than that, the longest of them are shown
       def initialize(document, most_waits: MOST_WAITS)
+        @document = document
         @data = document.to_h
         @seen = Sightings.of(document.trace, @data)
         @labels = document.labels
@@ -52,8 +54,17 @@ module Headway
           version: GECKO_VERSION, preprocessedProfileVersion: VERSION, symbolicated: true,
           importedFrom: "Headway #{Headway::VERSION}", logicalCPUs: @data[:processes].first&.dig(:cpus),
           categories: CATEGORIES.map { |name, color| { name: name, color: color, subcategories: ["Other"] } },
-          markerSchema: Markers::SCHEMA, sampleUnits: { time: "ms", eventDelay: "ms", threadCPUDelta: "ns" }
+          markerSchema: Markers::SCHEMA, sampleUnits: { time: "ms", eventDelay: "ms", threadCPUDelta: "ns" },
+          extra: [{ label: "Headway", entries: facts }]
         }.compact
+      end
+
+      # What the viewer shows beside the profile.
+      def facts
+        notes = Rows.new(@document).notes
+        notes << "the #{left_out} shortest waits are left out" if left_out.positive?
+        [["Headline", @data[:headline]], *notes.map { |note| ["Note", note] }]
+          .map { |label, value| { label: label, format: "string", value: value } }
       end
 
       def product
@@ -130,17 +141,21 @@ module Headway
         end
       end
 
-      # In ticks: all waits are shown when there are not too many.
+      # In ticks; 0 when there are not too many waits to show all.
       def shortest_wait
-        @shortest_wait ||= @data[:totals][:wait][:count] > @most_waits ? longest_waits.last : 0
+        @shortest_wait ||= @data[:totals][:wait][:count] > @most_waits ? waits.max(@most_waits).last : 0
       end
 
-      def longest_waits
-        waits = []
-        @timeline.each_lane do |_, lane|
-          Timeline.each_segment(lane) { |from, to, state| waits << (to - from) if state == Timeline::READY }
+      def left_out
+        @left_out ||= shortest_wait.zero? ? 0 : waits.count { |ticks| ticks < shortest_wait }
+      end
+
+      def waits
+        @waits ||= [].tap do |waits|
+          @timeline.each_lane do |_, lane|
+            Timeline.each_segment(lane) { |from, to, state| waits << (to - from) if state == Timeline::READY }
+          end
         end
-        waits.max(@most_waits)
       end
 
       # The viewer groups a process' threads under one that it calls main.

@@ -11,7 +11,9 @@ module Headway
       PART_OF = /\A(?:(?:block|rescue|ensure)(?: \(\d+ levels?\))? in )+/.freeze
       NOBODY = "nobody (the GVL was free)"
       OTHERS = "other threads"
-      private_constant :PART_OF, :NOBODY, :OTHERS
+      # What the recorder writes where a function has no file.
+      C_FUNCTION = "<cfunc>"
+      private_constant :PART_OF, :NOBODY, :OTHERS, :C_FUNCTION
 
       # @param data [Hash] as {Trace#to_h} returns it
       def initialize(data)
@@ -43,7 +45,7 @@ module Headway
       # @return [String] `file:line`, or as much of it as is known
       def self.place(frame)
         file = frame[:file].to_s
-        return "" if file.empty?
+        return "" if file.empty? || file == C_FUNCTION
 
         frame[:line].to_i.positive? ? "#{file}:#{frame[:line]}" : file
       end

@@ -32,9 +32,10 @@ module Headway
 
       def totals
         wait = @totals[:wait]
+        times = [@data[:wall_s], *@totals.values_at(:running_s, :ready_s, :suspended_s, :idle_s, :gc_s)]
         table(["recorded", "running", "ready", "suspended", "GVL free", "GC", "waits", "wait p50", "wait p99", "wait max"],
-              [[time(@data[:wall_s]), *@totals.values_at(:running_s, :ready_s, :suspended_s, :idle_s, :gc_s).map { |one| time(one) },
-                wait[:count].to_s, *spread(wait.values_at(:p50_s, :p99_s, :max_s), wait[:count])]])
+              [[*times.map { |one| time(one) }, wait[:count].to_s,
+                *spread(wait.values_at(:p50_s, :p99_s, :max_s), wait[:count])]])
       end
 
       def threads

@@ -59,12 +59,15 @@ module Headway
         beginnings = STATES.map { |state| @packets.beginning(track, state, "thread", output) }
         ending = @packets.ending(track)
         buffer = String.new(encoding: Encoding::BINARY, capacity: BUFFER + 1024)
+        time = Protobuf.varint((lane[:start_s] * Timeline::TICKS_PER_S).round * 100)
         Timeline.each_segment(lane) do |from, to, state|
+          start = time # segments follow one another without gaps
+          time = Protobuf.varint(to * 100)
           next if state == Timeline::ABSENT
 
-          beginnings[state].append(buffer, Protobuf.varint(from * 100))
+          beginnings[state].append(buffer, start)
           event = state == Timeline::READY ? wait_end(track, @timeline.holders(thread, from, to), output) : ending
-          event.append(buffer, Protobuf.varint(to * 100))
+          event.append(buffer, time)
           flush(output, buffer) if buffer.bytesize > BUFFER
         end
         output << buffer

@@ -10,7 +10,9 @@ module Headway
       MOST_THREADS = 20
       MOST_PAIRS = 10
       MOST_METHODS = 10
-      private_constant :MOST_THREADS, :MOST_PAIRS, :MOST_METHODS
+      # Below this share of the longest, a wait or a line of code is not worth one here.
+      MINOR = 0.01
+      private_constant :MOST_THREADS, :MOST_PAIRS, :MOST_METHODS, :MINOR
 
       # @param document [Document]
       def initialize(document)
@@ -34,7 +36,8 @@ module Headway
       # @return [Array<Hash>] who waited for whom (:waiter, :holder), :time and :share of the waiter's waits
       def pairs
         all = @data[:threads].flat_map { |thread| thread[:waited_for].map { |part| [thread, part] } }
-        all.select { |_, part| part[:s] >= 1e-6 }.max_by(MOST_PAIRS) { |_, part| part[:s] }.map do |thread, part|
+        least = [MINOR * (all.map { |_, part| part[:s] }.max || 0.0), 1e-6].max
+        all.select { |_, part| part[:s] >= least }.max_by(MOST_PAIRS) { |_, part| part[:s] }.map do |thread, part|
           { waiter: @labels.thread(thread[:id]), holder: @labels.holder(part), time: part[:s],
             share: thread[:ready_s].positive? ? part[:s] / thread[:ready_s] : 0.0 }
         end
@@ -46,7 +49,8 @@ module Headway
         behind = Behind.new(@data)
         times = Hash.new(0.0)
         @data[:blame][:stacks].each { |stack| times[line(stack, behind.telling(stack))] += stack[:weight_s] }
-        times.select { |_, time| time.positive? }.max_by(MOST_METHODS, &:last).map do |line, time|
+        least = MINOR * (times.values.max || 0.0)
+        times.select { |_, time| time.positive? && time >= least }.max_by(MOST_METHODS, &:last).map do |line, time|
           { line: line, time: time, share: all.positive? ? time / all : 0.0 }
         end
       end

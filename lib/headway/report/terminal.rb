@@ -65,7 +65,8 @@ module Headway
 
         cells = rows.map { |row| yield row }
         widths = cells.transpose.first(2).map { |column| column.map(&:length).max }
-        ["", "  #{title}", *cells.map { |first, second, last| "  #{first.rjust(widths[0])}  #{second.rjust(widths[1])}  #{last}" }]
+        lines = cells.map { |first, second, last| "  #{first.rjust(widths[0])}  #{second.rjust(widths[1])}  #{last}" }
+        ["", "  #{title}", *lines]
       end
 
       def spread(figures)

@@ -7,6 +7,7 @@ import { layOut, treeOf, weightOf } from "./tree.js"
 
 const LEAST = 0.0012 // of the width: about a pixel
 const ROW = 21
+const NAMED = 26 // pixels a box needs to bear its name
 const SHADES = 6
 
 export class Flame {
@@ -65,6 +66,7 @@ export class Flame {
     this.focus = focus
     this.nodes = new Map()
     this.elements = new Map()
+    this.width = this.box.clientWidth
     const placed = layOut(focus, LEAST)
     const deepest = placed.reduce((most, { node }) => Math.max(most, node.depth), 0)
     const sheet = element("div", { class: "flame-sheet", role: "none", style: { height: `${(deepest + 1) * ROW}px` } },
@@ -83,7 +85,7 @@ export class Flame {
       "aria-expanded": node.children.size ? "true" : null,
       "aria-label": `${name} ${this.place(node)}, ${duration(node.weight)}, ${percent(this.share(node))}`,
       style: { left: `${left * 100}%`, width: `${width * 100}%`, top: `${node.depth * ROW}px` },
-    }, width > 0.012 ? name : "")
+    }, width * this.width > NAMED ? name : "")
     this.nodes.set(box, node)
     this.elements.set(node, box)
     return box

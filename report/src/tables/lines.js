@@ -1,32 +1,45 @@
-// The lines that held the GVL: blame by the top frame of each stack. The flame graph says how they were reached.
+// The lines that held the GVL: blame by the innermost frame of each stack that has a line, which is where one can change
+// something; methods written in C that were running inside of it are named beside it. The flame graph says how it came there.
 
-import { byId } from "../dom.js"
+import { byId, element } from "../dom.js"
 import { count, duration, percent } from "../format.js"
 import { table } from "./table.js"
+
+const MOST_INSIDE = 3
 
 export function showLines(trace) {
   const { stacks = [], frames = [] } = trace.data.blame ?? {}
   const rows = new Map()
   let total = 0
   for (const { frames: stack, weight_s, samples } of stacks) {
-    const frame = frames[stack[0]]
     total += weight_s
+    const depth = Math.max(stack.findIndex((index) => frames[index]?.line > 0), 0)
+    const frame = frames[stack[depth]]
     if (!frame) continue
     const key = `${frame.method}\0${frame.file}\0${frame.line}`
-    const row = rows.get(key) ?? { frame, weight: 0, samples: 0 }
+    const row = rows.get(key) ?? { frame, weight: 0, samples: 0, inside: new Map() }
     row.weight += weight_s
     row.samples += samples ?? 1
+    if (depth > 0) add(row.inside, frames[stack[0]]?.method, weight_s)
     rows.set(key, row)
   }
   if (!rows.size) return
   byId("lines").append(table({
     name: "Lines that held the GVL", rows: [...rows.values()], sortBy: "Wait caused",
     columns: [
-      { title: "Method", text: true, class: "code", value: ({ frame }) => frame.method ?? "" },
+      { title: "Method", text: true, class: "code", value: ({ frame }) => frame.method ?? "", show: (method, row) => element("span", {}, method, inside(row)) },
       { title: "Line", text: true, class: "path", value: ({ frame }) => (frame.line ? `${frame.file}:${frame.line}` : (frame.file ?? "")) },
       { title: "Wait caused", value: (row) => row.weight, show: (value) => duration(value), help: "waiting threads × time, while this line held the GVL" },
       { title: "Of all blame", value: (row) => (total ? row.weight / total : 0), show: (value) => percent(value), share: (row) => row.weight / total, bar: "blame" },
       { title: "Samples", value: (row) => row.samples, show: (value) => count(value) },
     ],
   }))
+}
+
+const add = (sums, key, amount) => sums.set(key, (sums.get(key) ?? 0) + amount)
+
+function inside(row) {
+  const names = [...row.inside].sort((a, b) => b[1] - a[1]).map(([method]) => method)
+  if (!names.length) return null
+  return element("span", { class: "faint" }, ` in ${names.slice(0, MOST_INSIDE).join(", ")}${names.length > MOST_INSIDE ? ", …" : ""}`)
 }

@@ -20,9 +20,9 @@ export function showLongest(trace, timeline) {
     name: "Longest waits", rows, sortBy: "Waited",
     columns: [
       { title: "Waited", value: (row) => row.s, show: (value) => duration(value) },
-      { title: "Thread", text: true, value: (row) => trace.nameOf(row.thread), show: (_, row) => threadLink(trace, timeline, row.thread.id, row.index) },
+      { title: "Thread", text: true, class: "name", value: (row) => trace.nameOf(row.thread), show: (_, row) => threadLink(trace, timeline, row.thread.id, row.index) },
       { title: "At", value: (row) => row.at, show: (value) => instant(value, 1e-3) },
-      { title: "Mostly behind", text: true, value: (row) => (row.holder ? trace.nameOf(row.holder.thread) : "nobody"),
+      { title: "Mostly behind", text: true, class: "name", value: (row) => (row.holder ? trace.nameOf(row.holder.thread) : "nobody"),
         show: (name, row) => (row.holder ? `${name}, ${percent(row.holder.ticks / TICKS / row.s)}` : "nobody (GVL free)") },
     ],
   }))

@@ -24,7 +24,7 @@ export function showMarks(trace, timeline) {
   byId("marks").append(table({
     name: "Marks", rows: [...names.values()], sortBy: "In all",
     columns: [
-      { title: "Mark", text: true, value: (row) => row.name,
+      { title: "Mark", text: true, class: "name", value: (row) => row.name,
         show: (name, row) => element("button", { type: "button", class: "link", title: "to the longest of them", onclick: () => go(row) }, name) },
       { title: "Times", value: (row) => row.times, show: (value) => count(value) },
       { title: "In all", value: (row) => row.total, show: (value) => (value ? duration(value) : "–") },

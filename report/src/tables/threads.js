@@ -12,7 +12,7 @@ export function showThreads(trace, timeline) {
   byId("threads").append(table({
     name: "Threads", rows: trace.threads, sortBy: "Waiting",
     columns: [
-      { title: "Thread", text: true, value: (row) => trace.nameOf(row), show: (_, row) => threadLink(trace, timeline, row.id) },
+      { title: "Thread", text: true, class: "name", value: (row) => trace.nameOf(row), show: (_, row) => threadLink(trace, timeline, row.id) },
       time("Running", (row) => row.running_s),
       { ...time("Waiting", (row) => row.ready_s), show: (seconds, row) => `${duration(seconds)} · ${percent(share(row, seconds))}`,
         share: (row) => share(row, row.ready_s) },

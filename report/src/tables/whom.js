@@ -14,8 +14,8 @@ export function showWhom(trace, timeline) {
   byId("whom").append(table({
     name: "Who waited for whom", rows, sortBy: "For",
     columns: [
-      { title: "Waiter", text: true, value: (row) => trace.nameOf(row.thread), show: (_, row) => threadLink(trace, timeline, row.thread.id) },
-      { title: "Holder", text: true, value: (row) => trace.nameOfId(row.holder), show: (_, row) => threadLink(trace, timeline, row.holder) },
+      { title: "Waiter", text: true, class: "name", value: (row) => trace.nameOf(row.thread), show: (_, row) => threadLink(trace, timeline, row.thread.id) },
+      { title: "Holder", text: true, class: "name", value: (row) => trace.nameOfId(row.holder), show: (_, row) => threadLink(trace, timeline, row.holder) },
       { title: "For", value: (row) => row.s, show: (value) => duration(value) },
       { title: "Of the waiter’s waiting", value: (row) => row.share, show: (value) => percent(value), share: (row) => row.share },
     ],

@@ -13,15 +13,22 @@ export function describe(card, trace, subject) {
   for (const key of Object.keys(card.dataset)) delete card.dataset[key]
   card.dataset.kind = subject.kind
   const parts = PARTS[subject.kind](card, trace, subject)
-  card.replaceChildren(...parts.flat().filter(Boolean))
-  return parts.flat(2).filter(Boolean).map((part) => part.dataset?.said ?? part.textContent).join(". ")
+  const shown = parts.flat().filter(Boolean)
+  card.replaceChildren(...shown)
+  return shown.map(spoken).join(". ")
+}
+
+// A list is read item by item; its items say how.
+function spoken(part) {
+  const items = [...part.querySelectorAll("li")]
+  return items.length ? items.map((item) => item.dataset.said ?? item.textContent).join("; ") : part.textContent
 }
 
 const PARTS = { segment: ofSegment, column: ofColumn, gc: ofGc, mark: ofMark }
 
 function ofSegment(card, trace, subject) {
   const { thread, state, from, to } = subject
-  Object.assign(card.dataset, { state: ["running", "ready", "suspended"][state], thread: trace.nameOf(thread), seconds: seconds(to - from) })
+  Object.assign(card.dataset, { state: ["running", "ready", "suspended"][state], thread: trace.nameOf(thread), seconds: seconds(to - from), from: seconds(from) })
   const title = head(`${trace.nameOf(thread)} ${WORDS[state]} ${duration(seconds(to - from))}`, at(from, to))
   if (state === READY) return [title, ...heldBy(card, trace, subject)]
   if (state === RUNNING) return [title, ...keptWaiting(trace, subject)]
@@ -30,7 +37,8 @@ function ofSegment(card, trace, subject) {
 
 function ofColumn(card, trace, subject) {
   const { thread, from, to, shares, waits, longest } = subject
-  card.dataset.thread = trace.nameOf(thread)
+  Object.assign(card.dataset, { thread: trace.nameOf(thread), shares: shares.map((share) => share.toFixed(6)).join(" "),
+    from: seconds(from), to: seconds(to) })
   const mixed = element("p", {}, `running ${percent(shares[RUNNING])}, waiting ${percent(shares[READY])}, suspended ${percent(shares[SUSPENDED])}`)
   const title = head(`${trace.nameOf(thread)} in ${duration(seconds(to - from))}`, at(from, to))
   if (!longest) return [title, mixed]

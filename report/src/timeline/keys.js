@@ -15,7 +15,7 @@ export function listenToKeys(canvas, timeline) {
     n: () => timeline.moveWait(1),
     p: () => timeline.moveWait(-1),
     0: () => view.reset(), Home: () => view.reset(),
-    Escape: () => timeline.unchoose(),
+    Escape: () => (timeline.chosen ? timeline.unchoose() : canvas.blur()), // lets the wheel scroll the page again
   }
   canvas.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !actions[event.key]) return

@@ -49,10 +49,10 @@ export class Overview {
       context.fillRect(x, foot + 1, 1, 4)
       context.globalAlpha = 1
     }
+    this.frame(colours, (view.from / view.max) * width, (view.to / view.max) * width)
     context.fillStyle = colours.faint
     context.font = `10.5px ${palette.font}`
-    context.fillText(`${this.most < 9.95 ? this.most.toFixed(1).replace(/\.0$/, "") : Math.round(this.most)} waiting`, 5, 11)
-    this.frame(colours, (view.from / view.max) * width, (view.to / view.max) * width)
+    context.fillText(`up to ${this.most < 9.95 ? this.most.toFixed(1).replace(/\.0$/, "") : Math.round(this.most)} waiting`, 6, 11)
   }
 
   frame(colours, from, to) {

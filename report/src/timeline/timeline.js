@@ -61,6 +61,7 @@ export class Timeline {
     const [shown, all] = [this.layout.threads.length, this.trace.threads.length]
     byId("lane-count").textContent = search ? `${count(shown)} of ${count(all)} threads` : ""
     Object.assign(this.section.dataset, { rows: shown })
+    this.row = null
     this.unchoose()
   }
 
@@ -120,7 +121,8 @@ export class Timeline {
   choose(subject, place = subject && this.placeOf(subject)) {
     this.hovered = null
     this.chosen = subject
-    for (const item of byId("names").children) item.classList.toggle("chosen", Boolean(subject?.thread) && item.dataset.thread === String(subject.thread.id))
+    if (subject?.row.thread) this.row = subject.row
+    for (const item of byId("names").children) item.classList.toggle("chosen", item.dataset.thread === String(this.row?.thread.id))
     if (subject) byId("said").textContent = this.showCard(subject, place)
     else this.card.hidden = true
     this.draw()
@@ -156,14 +158,10 @@ export class Timeline {
     if (!row) return
     this.canvas.focus({ preventScroll: true })
     this.scrollTo(row)
-    const { longest } = this.trace.lane(row.thread).census(READY, this.view.from, this.view.to, Infinity)
-    this.choose(longest >= 0 ? segment(this.trace, row, longest) : { kind: "segment", row, ...this.aliveOf(row) })
-  }
-
-  aliveOf({ thread }) {
-    const lane = this.trace.lane(thread)
-    const index = Math.min(lane.find(this.view.from), lane.length - 1)
-    return { thread, index, state: lane.states[index] ?? 2, from: index < 0 ? 0 : lane.startOf(index), to: index < 0 ? 0 : lane.ends[index] }
+    this.row = row
+    const lane = this.trace.lane(row.thread)
+    const { longest } = lane.census(READY, this.view.from, this.view.to, Infinity)
+    this.choose(segment(this.trace, row, longest >= 0 ? longest : Math.min(lane.find(this.view.from), lane.length - 1)))
   }
 
   // To one wait of one thread, whatever was searched or viewed before.
@@ -190,12 +188,12 @@ export class Timeline {
 
   moveRow(direction) {
     const { threads } = this.layout
-    const now = threads.indexOf(this.chosen?.row)
+    const now = threads.indexOf(this.row)
     this.jump(threads[Math.min(Math.max(now + direction, 0), threads.length - 1)])
   }
 
   moveWait(direction) {
-    const row = this.chosen?.row?.thread ? this.chosen.row : this.layout.threads[0]
+    const row = this.row ?? this.layout.threads[0]
     if (!row) return
     const lane = this.trace.lane(row.thread)
     const start = this.chosen?.row === row && this.chosen.index >= 0 ? this.chosen.index + direction : lane.find(this.view.from)

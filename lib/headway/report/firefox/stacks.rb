@@ -47,7 +47,9 @@ module Headway
         # Evenly over the thread's life.
         def spread(stacks, thread)
           step_s = (thread[:end_s] - thread[:start_s]) / [stacks.size, 1].max
-          stacks.each_with_index.map { |stack, index| [thread[:start_s] + step_s * (index + 0.5), stack[:frames], stack[:weight_s]] }
+          stacks.each_with_index.map do |stack, index|
+            [thread[:start_s] + step_s * (index + 0.5), stack[:frames], stack[:weight_s]]
+          end
         end
 
         # @param frames [Array<Integer>] leaf first

@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "digest"
+require "report/browser"
+require "report/known_page"
+require "report/page_fixture"
+
+# The file itself: what it was built from and what it must not contain. Needs no browser.
+class PageFileTest < Minitest::Test
+  SOURCES = File.expand_path("../../report/src", __dir__)
+  PAGE = File.read(Report::PageFixture::TEMPLATE, encoding: "UTF-8")
+
+  def test_is_built_from_the_sources
+    paths = Dir.glob("**/*", base: SOURCES).select { |path| File.file?(File.join(SOURCES, path)) }.sort
+    digest = Digest::SHA256.new
+    paths.each { |path| digest << path << "\0" << File.binread(File.join(SOURCES, path)) << "\0" }
+    assert_includes PAGE, %(<meta name="headway-sources" content="#{digest.hexdigest}">),
+                    "lib/headway/report/page.html is not what report/src builds: run rake page"
+  end
+
+  def test_is_small_and_asks_nothing_of_the_network
+    assert_operator PAGE.bytesize, :<, 150 * 1024
+    assert_empty PAGE.scan(%r{https?://[^"'\s]+}) - ["http://www.w3.org/2000/svg"]
+    assert_includes PAGE, "default-src 'none'"
+    refute_match(/@import|url\((?!data:)/, PAGE)
+  end
+
+  def test_has_each_placeholder_once
+    assert_equal 1, PAGE.scan('"__HEADWAY_DATA__"').size
+    assert_equal 1, PAGE.scan("__HEADWAY_LANES__").size
+  end
+end
+
+# What the page shows of a trace of which every number is known (Report::KnownPage).
+class PageTest < Minitest::Test
+  include Report::InBrowser
+
+  def test_shows_the_headline_and_the_totals
+    open_page(Report::KnownPage.new)
+    assert_equal "worker-1 waited because of Report#render", text("#headline")
+    assert_equal "Report#render", text("#headline code")
+    totals = evaluate("Object.fromEntries([...document.querySelectorAll('[data-total]')].map((tile) => [tile.dataset.total, +tile.dataset.value]))")
+    { "recorded" => 10, "running" => 6.5, "ready" => 5.5, "suspended" => 28, "wait-p50" => 1, "wait-p99" => 3.5, "gc" => 0.25,
+      "switches" => 5 }.each { |name, value| assert_in_delta value, totals.fetch(name), 1e-9, name }
+    assert_equal "5.50 s", text(".tile.ready .figure")
+    assert_equal [1, 1, 3.5], %w[p50 max].map { |name| percentile(name) }.then { |half, longest| [half, half, longest] }
+    assert_equal 3, evaluate("[...document.querySelectorAll('.bucket')].reduce((sum, bar) => sum + +bar.dataset.count, 0)")
+  end
+
+  def test_says_who_waited_for_whom
+    open_page(Report::KnownPage.new)
+    assert_equal [["quiet", "worker-2", 2.0], ["quiet", "worker-1", 1.0], ["worker-1", "worker-2", 1.0],
+                  ["worker-2", "worker-1", 1.0], ["quiet", "nobody", 0.5]].sort, whom.sort
+    press("#whom th:nth-child(1) button")
+    assert_equal "ascending", evaluate("document.querySelector('#whom th').getAttribute('aria-sort')")
+    assert_equal %w[quiet quiet quiet worker-1 worker-2], whom.map(&:first)
+    press("#whom th:nth-child(1) button")
+    assert_equal "worker-2", whom.first.first
+  end
+
+  def test_lists_threads_and_the_longest_waits
+    open_page(Report::KnownPage.new)
+    rows = rows_of("Threads")
+    assert_equal ["quiet", 0.5, 3.5, 6.0, 1], rows.first.first(5)
+    assert_equal %w[main quiet worker-1 worker-2], rows.map(&:first).sort
+    assert_equal [[3.5, "quiet", 3.0, "worker-2"], [1, "worker-1", 4.0, "worker-2"], [1, "worker-2", 1.0, "worker-1"]],
+                 rows_of("Longest waits").sort_by { [-_1[0], _1[1]] }
+    press("#longest tbody .link")
+    assert_equal ["quiet", "worker-2"], card("thread", "holder")
+  end
+
+  def test_hovering_a_wait_names_who_held_the_gvl_and_for_how_long
+    open_page(Report::KnownPage.new)
+    hover("quiet", 4.5)
+    assert_equal %w[ready quiet worker-2], card("state", "thread", "holder")
+    assert_equal [["worker-2", 2.0], ["worker-1", 1.0], ["nobody (the GVL was free, or changing hands)", 0.5]], held_by
+    assert_includes text("#card"), "250 ms of it was garbage collection"
+    hover("worker-2", 1.5)
+    assert_equal [["worker-1", 1.0]], held_by
+  end
+
+  def test_hovering_a_hold_names_who_waited_meanwhile
+    open_page(Report::KnownPage.new)
+    hover("worker-2", 2.5)
+    assert_equal %w[running worker-2], card("state", "thread")
+    assert_equal [["quiet", 2.0], ["worker-1", 1.0]], held_by
+    hover("main", 5)
+    assert_equal ["suspended"], card("state")
+    browser.mouse("mouseMoved", 5, 5)
+    browser.settle
+    assert evaluate("document.getElementById('card').hidden")
+  end
+
+  def test_marks_and_garbage_collections_can_be_pointed_at
+    open_page(Report::KnownPage.new)
+    x, = place("quiet", 2.5)
+    row = evaluate("(() => { const box = [...document.querySelectorAll('#names li')].find((row) => row.textContent === 'Marks')" \
+                   ".getBoundingClientRect(); return box.top + 9 })()")
+    browser.mouse("mouseMoved", x, row)
+    browser.settle
+    assert_equal ["GET /report"], card("mark")
+    assert_equal [["GET /report", 1, 2, 2], ["deploy", 1, 0, 0]], rows_of("Marks")
+    x, = place("quiet", 4.1)
+    browser.mouse("mouseMoved", x, row - 20)
+    browser.settle
+    assert_in_delta 0.25, card("seconds").first.to_f, 1e-6
+  end
+
+  def test_tells_of_dropped_events_and_damage
+    open_page(Report::KnownPage.new(dropped: 25, events: 75, damage: { offset: 1234, what: "a block's checksum is wrong" }))
+    said = text("#notices")
+    assert_includes said, "dropped 25 events of 100 (25 %)"
+    assert_includes said, "process 100 is damaged at byte 1 234: a block's checksum is wrong"
+  end
+
+  def test_blame_can_be_searched_and_zoomed
+    open_page(Report::KnownPage.new)
+    weights = evaluate("Object.fromEntries([...document.querySelectorAll('#flame [role=treeitem]')].map((box) => [box.textContent, +box.dataset.weight]))")
+    assert_equal({ "all blame" => 4, "<main>" => 4, "Report#render" => 3, "Array#map" => 2, "JSON.generate" => 1 }, weights)
+    type("#flame-search", "render")
+    assert_in_delta 0.75, evaluate("+document.getElementById('flame').dataset.matched"), 1e-9
+    assert_equal ["Report#render"], evaluate("[...document.querySelectorAll('#flame .match')].map((box) => box.textContent)")
+    press("#flame .match")
+    assert_in_delta 1, evaluate("(() => { const box = document.querySelector('#flame .match'); return box.offsetWidth / box.parentElement.offsetWidth })()"), 0.01
+    assert_includes text("#flame-detail"), "Report#render app/report.rb:42 – 3.00 s of waiting, 75 %"
+    evaluate("document.querySelector('#flame .match').focus()")
+    browser.key("Escape")
+    browser.key("ArrowDown")
+    assert_equal "<main>", evaluate("document.activeElement.textContent")
+    assert_equal [["Report#render", "app/report.rb:42", 3, 0.75, 6], ["JSON.generate", "app/json.rb:7", 1, 0.25, 2]],
+                 rows_of("Lines that held the GVL")
+    assert_equal "Report#render in Array#map", text("#lines tbody td")
+  end
+end
