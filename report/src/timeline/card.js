@@ -68,7 +68,7 @@ function heldBy(card, trace, { thread, from, to }) {
   const holders = trace.holders(thread, from, to)
   const held = holders.reduce((sum, { ticks }) => sum + ticks, 0)
   const list = holders.map(({ thread: other, ticks }) => ({ name: trace.nameOf(other), ticks }))
-  if (to - from - held > (to - from) / 1000) list.push({ name: "nobody (the GVL was free, or changing hands)", key: "nobody", ticks: to - from - held })
+  if (to - from - held > (to - from) / 1000) list.push({ name: "nobody (the GVL was free)", key: "nobody", ticks: to - from - held })
   list.sort((a, b) => b.ticks - a.ticks)
   if (list.length) Object.assign(card.dataset, { holder: list[0].key ?? list[0].name, holderSeconds: seconds(list[0].ticks) })
   const gc = trace.gcTicks(thread.process, from, to)
