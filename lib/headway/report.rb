@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "version"
+require_relative "../headway"
 require_relative "report/document"
 
 module Headway
@@ -14,7 +14,7 @@ module Headway
   # A trace is anything that answers to_h, lanes and gc_lanes as {Trace} does.
   module Report
     # A report that could not be written. Its message is one line.
-    class Error < StandardError; end
+    class Error < Headway::Error; end
 
     FORMS = {
       text: %w[terminal Terminal], html: %w[html Html], perfetto: %w[perfetto Perfetto], firefox: %w[firefox Firefox],

@@ -58,7 +58,7 @@ class HeadlineTest < Minitest::Test
   end
 
   def test_collections
-    assert_equal "Only one thread ran, so nobody waited. Garbage collection took 40 % of the time (1.00 s in 1 run), " \
+    assert_equal "Only one thread ran, so nobody waited. Garbage collection took 40 % of the time (1.00 s in 1 stop), " \
                  "and no thread could run meanwhile.", headline(MadeTraces.single(gc: [[0, 0.5, 1.5]]))
     refute_match(/Garbage/, headline(MadeTraces.single(gc: [[0, 0.5, 0.6]])))
   end

@@ -104,7 +104,7 @@ module Headway
         return if spent.zero? || collected / spent < MUCH_GC
 
         "Garbage collection took #{percent(collected / spent)} of the time " \
-          "(#{duration(collected)} in #{@data[:gc][:count]} #{@data[:gc][:count] == 1 ? "run" : "runs"}), " \
+          "(#{duration(collected)} in #{@data[:gc][:count]} #{@data[:gc][:count] == 1 ? "stop" : "stops"}), " \
           "and no thread could run meanwhile."
       end
 
