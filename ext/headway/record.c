@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <ruby/debug.h>
+#include <ruby/ractor.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -383,7 +384,9 @@ hw_record_init(VALUE headway, VALUE native)
 {
     gc_hook = rb_tracepoint_new(0, RUBY_INTERNAL_EVENT_GC_ENTER | RUBY_INTERNAL_EVENT_GC_EXIT, on_gc, NULL);
     rb_gc_register_mark_object(gc_hook);
+    rb_ext_ractor_safe(true); /* other Ractors' threads have no record: there it only yields */
     rb_define_singleton_method(headway, "mark", mark, 1);
+    rb_ext_ractor_safe(false);
     rb_define_singleton_method(native, "record_start", record_start, 5);
     rb_define_singleton_method(native, "record_stop", record_stop, 0);
     rb_define_singleton_method(native, "record_dump", record_dump, 1);

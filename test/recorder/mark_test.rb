@@ -61,6 +61,17 @@ class RecorderMarkTest < Harness::RecorderTest
     assert_raises(ArgumentError) { Headway.mark }
   end
 
+  def test_in_another_ractor_it_only_runs_the_block
+    run = program(<<~RUBY)
+      Warning[:experimental] = false
+      Headway.start(record: FILE)
+      ractor = Ractor.new { Headway.mark("elsewhere") { 42 } }
+      p ractor.respond_to?(:value) ? ractor.value : ractor.take
+    RUBY
+    assert_equal "42\n", run.out, run
+    assert_empty analysis[:marks]
+  end
+
   def test_a_span_across_a_start_or_a_stop
     with_headway(:observe) do
       Headway.mark("before") { Headway::Recorder.start(file: file) }

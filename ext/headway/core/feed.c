@@ -48,7 +48,7 @@ void
 hw_feed_open(struct hw_runtime *rt)
 {
     pthread_mutex_lock(&rt->lock);
-    atomic_store(&rt->recorder.recording, true);
+    atomic_store(&rt->recorder.recording, atomic_load(&rt->recorder.failure) == 0);
     hw_feed_known(rt, hw_now_ns());
     pthread_mutex_unlock(&rt->lock);
 }

@@ -137,7 +137,7 @@ hw_recorder_ensure(struct hw_recorder *r)
 static void
 finish_stream(struct hw_recorder *r)
 {
-    if (atomic_load(&r->failure) == 0) {
+    if (r->file >= 0 && atomic_load(&r->failure) == 0) {
         hw_writer_encode(r);
         if (!hw_write_end(&r->encoded)) hw_writer_fail(r, ENOMEM);
         else if (!hw_write_all(r->file, &r->encoded)) hw_writer_fail(r, errno);

@@ -47,11 +47,12 @@ module Headway
 
         # The command's status is the command's, whatever becomes of the report.
         def write_report(files)
-          require "headway/report"
+          require_relative "../trace"
+          require_relative "../report"
           paths = files.written
           return say("no report: the command left no trace (did it start a Ruby that Headway supports?)") if paths.empty?
 
-          Headway::Report.html(Headway::Trace.open(*paths), files.report)
+          Headway::Report.html(Headway::Trace.open(*paths, lanes: true), files.report)
           say("report written to #{files.report}")
         rescue LoadError, Headway::Error, SystemCallError => error
           say("no report: #{error.message.lines.first.to_s.chomp}")

@@ -55,7 +55,7 @@ static const struct hw_analysed_process *
 read_back(const char *file)
 {
     struct hw_trace_damage damage = { 0 };
-    CHECK(hw_analysis_add(&analysis, file, &damage));
+    CHECK(hw_analysis_add(&analysis, file, UINT64_MAX, &damage));
     return &analysis.processes[analysis.process_count - 1];
 }
 
