@@ -111,8 +111,9 @@ hw_scheduler_starves_at_ns(const struct hw_scheduler *s, const struct hw_thread 
     return from_ns + s->policy.starvation_ns;
 }
 
-/* No admission lasts longer than this while others wait, unless somebody keeps the GVL: in native code, or collecting garbage. */
-#define OVERDUE_NS HW_NS_PER_S
+/* No admission lasts longer than this while others wait, unless somebody keeps the GVL: in native code, or collecting garbage. On a
+ * machine with far too much to do each hand-over takes a tenth of a second, and there are some before an admitted thread's turn. */
+#define OVERDUE_NS (5 * HW_NS_PER_S)
 
 bool
 hw_scheduler_repair(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
