@@ -26,6 +26,12 @@ class RecorderStreamTest < Harness::RecorderTest
     end
   end
 
+  def test_holds_that_the_vms_slice_ended_count_as_preempted
+    hog = thread_named("cpu-0", from: recorded(:observe) { beside_cpu_threads(2) { sleep 0.8 } })
+    assert_operator hog[:switches][:preempted], :>=, 1
+    assert_operator hog[:switches][:voluntary], :<=, 2, "it never blocks but to end"
+  end
+
   def test_states_add_up_and_every_wait_is_assigned
     trace = recorded(:fair_signal) { beside_cpu_threads(3) { beside_io_threads(3) { sleep 0.4 } } }
     assert_equal 7, trace[:threads].count { |row| row[:running_s].positive? && row[:name] =~ /cpu|io|main/ }
