@@ -448,7 +448,7 @@ TEST(a_lost_wake_up_is_noticed_and_counted)
     atomic_store(&vm.first_park_ns, MS(5));
     runtime.spin_ns = spin_ns;
     CHECK(wakes_dropped > 0);
-    CHECK(worst_wait_ns < MS(200) * SLOWER, "%" PRIu64 " us", worst_wait_ns / 1000);
+    CHECK(worst_wait_ns < MS(2000), "%" PRIu64 " us", worst_wait_ns / 1000);
     CHECK(timeouts > 0 && timeouts <= wakes_dropped, "%" PRIu64 " of %" PRIu64, timeouts, wakes_dropped);
 }
 
