@@ -153,24 +153,11 @@ end_of_hold(struct hw_pass *pass, uint32_t index, bool preempted)
     enter(pass, index, preempted ? HW_READY : HW_SUSPENDED);
 }
 
-/* The recorder says of a thread that is ready that its last hold had not ended of its own accord. */
-static void
-recognise_vm_slice(struct hw_pass *pass, uint32_t index)
-{
-    struct hw_analysed_thread *t = thread(pass, index);
-    if (t->state != HW_SUSPENDED || t->exited || t->voluntary == 0) return;
-    t->voluntary--;
-    t->preempted++;
-}
-
 static void
 thread_event(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *event)
 {
     switch (event->kind) {
-      case HW_TRACE_READY:
-        if (event->value) recognise_vm_slice(pass, index);
-        enter(pass, index, HW_READY);
-        break;
+      case HW_TRACE_READY: enter(pass, index, HW_READY); break;
       case HW_TRACE_RESUMED: enter(pass, index, HW_RUNNING); break;
       case HW_TRACE_SUSPENDED: end_of_hold(pass, index, false); break;
       case HW_TRACE_PREEMPTED: end_of_hold(pass, index, true); break;

@@ -13,11 +13,10 @@ kind_of(const struct hw_thread *thread, enum hw_event event)
 }
 
 void
-hw_feed_event(struct hw_runtime *rt, const struct hw_thread *thread, enum hw_event event, uint64_t waited_ns, bool preempted,
-              uint64_t now)
+hw_feed_event(struct hw_runtime *rt, const struct hw_thread *thread, enum hw_event event, uint64_t waited_ns, uint64_t now)
 {
     struct hw_recorder *r = &rt->recorder;
-    hw_record(r, kind_of(thread, event), thread->number, event == HW_EVENT_READY && preempted, now);
+    hw_record(r, kind_of(thread, event), thread->number, 0, now);
     if (r->set.alarm_ns > 0 && event == HW_EVENT_RESUMED && waited_ns >= r->set.alarm_ns) hw_recorder_sound_alarm(r);
 }
 

@@ -5,10 +5,8 @@
 
 #include "runtime.h"
 
-/* After the scheduler has taken the event in; waited_ns: of a thread that was ready; preempted: the event showed that its hold was
- * ended by force, which with READY means by the VM's own time slice. */
-void hw_feed_event(struct hw_runtime *runtime, const struct hw_thread *thread, enum hw_event event, uint64_t waited_ns, bool preempted,
-                   uint64_t now);
+/* After the scheduler has taken the event in; waited_ns: of a thread that was ready. */
+void hw_feed_event(struct hw_runtime *runtime, const struct hw_thread *thread, enum hw_event event, uint64_t waited_ns, uint64_t now);
 void hw_feed_started(struct hw_runtime *runtime, const struct hw_thread *thread, uint64_t now);
 
 /* Every living thread's state. */
