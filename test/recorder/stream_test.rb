@@ -26,6 +26,11 @@ class RecorderStreamTest < Harness::RecorderTest
     end
   end
 
+  def test_the_vms_own_slice_shows
+    recorded(:observe) { beside_cpu_threads(2) { sleep 0.5 } }
+    assert_includes kinds("cpu-0") + kinds("cpu-1"), :preempted
+  end
+
   def test_states_add_up_and_every_wait_is_assigned
     trace = recorded(:fair_signal) { beside_cpu_threads(3) { beside_io_threads(3) { sleep 0.4 } } }
     assert_equal 7, trace[:threads].count { |row| row[:running_s].positive? && row[:name] =~ /cpu|io|main/ }
