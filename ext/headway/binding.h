@@ -33,10 +33,17 @@ void hw_blame_sample(const struct hw_thread *record, uint64_t weight_ns, uint64_
 void hw_blame_resolve(void);    /* with the GVL, where objects may be made */
 
 /* record.c */
+extern bool hw_record_ending;   /* a stop is under way without the GVL */
 void hw_record_init(VALUE headway, VALUE native);
+bool hw_record_takes(void);     /* whether something records, and goes on to */
+void hw_record_finish(void);    /* when the VM ends */
+
+/* definitions.c */
 void hw_record_thread_started(void);
 void hw_record_thread_end(VALUE thread, const struct hw_thread *record, VALUE name);
-void hw_record_finish(void);
+
+/* mark.c */
+void hw_mark_init(VALUE headway);
 
 /* stats.c */
 void hw_stats_init(VALUE native);

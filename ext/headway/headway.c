@@ -135,7 +135,13 @@ signal_lost_p(VALUE self)
 
 static void before_fork(void) { hw_runtime_before_fork(&hw_runtime); }
 static void after_fork_parent(void) { hw_runtime_after_fork_parent(&hw_runtime); }
-static void after_fork_child(void) { hw_runtime_after_fork_child(&hw_runtime); }
+static void
+after_fork_child(void)
+{
+    hw_stacks_reset(&hw_stacks);
+    hw_record_ending = false; /* the thread that was ending a recording isn't there any more */
+    hw_runtime_after_fork_child(&hw_runtime);
+}
 
 /* Freed when the VM finalises its objects: after every at_exit block and the last thread, before the VM itself is gone. A
  * trigger after that would crash. An at_exit block would be too early: test runners do all their work in one. */

@@ -1,122 +1,25 @@
-/* Recording, seen from Ruby: start, stop, dump, marks, names, GC.
+/* Recording, seen from Ruby: start, stop, dump, GC. Names, frames and stacks are definitions.c's, marks are mark.c's.
  *
  * All methods run with the GVL. Stop and dump release it while they wait for the disk, through rb_nogvl with RB_NOGVL_INTR_FAIL:
  * that raises nothing, and when an interrupt is pending it declines and the work is done with the GVL.
  * on_gc runs inside the collector: it reads the clock and pushes an event, no more. */
 #include "binding.h"
+#include "definitions.h"
 #include "feed.h"
 
 #include <errno.h>
 #include <ruby/debug.h>
-#include <ruby/ractor.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Names, frames and stacks go to a stream's file this often, as far as something that may write them comes by. */
-#define REFRESH_NS HW_NS_PER_S
-
 static struct hw_recorder *const recorder = &hw_runtime.recorder;
 static VALUE gc_hook;
-static bool ending; /* a stop is under way without the GVL */
-static struct {
-    uint64_t session, refreshed_ns;
-    uint32_t strings, frames, stacks; /* of this session: written so far */
-} written;
+bool hw_record_ending;
 
-/* -- definitions -------------------------------------------------------------------------------------------------------- */
-
-static void
-encode_tables(struct hw_buffer *buffer, uint32_t *strings, uint32_t *frames, uint32_t *stacks)
+bool
+hw_record_takes(void)
 {
-    for (; *strings < hw_strings.count; ++*strings) {
-        size_t length;
-        const char *bytes = hw_strings_get(&hw_strings, *strings + 1, &length);
-        if (!hw_write_string(buffer, *strings + 1, bytes, length)) return;
-    }
-    for (; *frames < hw_stacks.frame_count; ++*frames) {
-        const struct hw_blamed_frame *frame = &hw_stacks.frames[*frames];
-        if (frame->method == 0 || !hw_write_frame(buffer, *frames + 1, frame->method, frame->file, frame->line)) return;
-    }
-    for (; *stacks < hw_stacks.stack_count; ++*stacks) {
-        const struct hw_blamed_stack *stack = &hw_stacks.stacks[*stacks];
-        if (!hw_write_stack(buffer, *stacks + 1, &hw_stacks.pool[stack->start], stack->depth)) return;
-    }
-}
-
-/* [number, name, site] of every living thread */
-static VALUE
-living_threads(void)
-{
-    VALUE threads = rb_funcall(rb_cThread, rb_intern("list"), 0), rows = rb_ary_new();
-    for (long i = 0; i < RARRAY_LEN(threads); i++) {
-        VALUE thread = RARRAY_AREF(threads, i);
-        struct hw_thread *record = hw_record_of(thread);
-        if (record == NULL) continue;
-        uint32_t number = record->number;
-        rb_ary_push(rows, rb_ary_new_from_args(3, UINT2NUM(number), hw_thread_name(thread), hw_thread_site(thread)));
-    }
-    RB_GC_GUARD(threads);
-    return rows;
-}
-
-static void
-encode_threads(struct hw_buffer *buffer, VALUE rows)
-{
-    for (long i = 0; i < RARRAY_LEN(rows); i++) {
-        VALUE row = RARRAY_AREF(rows, i), name = RARRAY_AREF(row, 1), site = RARRAY_AREF(row, 2);
-        if (!hw_write_thread(buffer, NUM2UINT(RARRAY_AREF(row, 0)), RSTRING_PTR(name), (size_t)RSTRING_LEN(name), RSTRING_PTR(site),
-                             (size_t)RSTRING_LEN(site))) return;
-    }
-    RB_GC_GUARD(rows);
-}
-
-/* Mode stream: what has become known since the last time. Where objects may be made. */
-static void
-write_definitions(void)
-{
-    VALUE rows = living_threads();
-    hw_blame_resolve();
-    if (written.session != recorder->session) {
-        memset(&written, 0, sizeof(written));
-        written.session = recorder->session;
-    }
-    written.refreshed_ns = hw_now_ns();
-    struct hw_buffer *buffer = hw_recorder_definitions(recorder);
-    encode_threads(buffer, rows);
-    encode_tables(buffer, &written.strings, &written.frames, &written.stacks);
-    hw_recorder_definitions_done(recorder);
-}
-
-static bool
-streaming(void)
-{
-    return hw_recording(recorder) && !recorder->set.flight && !ending;
-}
-
-static void
-refresh(uint64_t now)
-{
-    if (!streaming()) return;
-    hw_recorder_ensure(recorder);
-    if (written.session == recorder->session && now < written.refreshed_ns + REFRESH_NS) return;
-    write_definitions();
-}
-
-void
-hw_record_thread_end(VALUE thread, const struct hw_thread *record, VALUE name)
-{
-    if (!hw_recording(recorder) || ending) return;
-    VALUE site = hw_thread_site(thread);
-    hw_recorder_name_thread(recorder, record->number, RSTRING_PTR(name), (size_t)RSTRING_LEN(name), RSTRING_PTR(site),
-                            (size_t)RSTRING_LEN(site));
-    RB_GC_GUARD(site);
-    refresh(hw_now_ns());
-}
-
-void
-hw_record_thread_started(void)
-{
-    if (hw_recording(recorder)) hw_recorder_ensure(recorder);
+    return hw_recording(recorder) && !hw_record_ending;
 }
 
 /* -- GC ----------------------------------------------------------------------------------------------------------------- */
@@ -150,7 +53,7 @@ reason(int error)
 static VALUE
 record_start(VALUE self, VALUE path, VALUE flight, VALUE slots, VALUE alarm_ns, VALUE about)
 {
-    if (recorder->ring.slots || ending) return rb_utf8_str_new_cstr("a recording is under way");
+    if (recorder->ring.slots || hw_record_ending) return rb_utf8_str_new_cstr("a recording is under way");
     struct hw_recording *set = ALLOC(struct hw_recording);
     memset(set, 0, sizeof(*set));
     set->flight = RTEST(flight);
@@ -183,17 +86,14 @@ finish(void *unused)
 static VALUE
 record_stop(VALUE self)
 {
-    if (recorder->ring.slots == NULL || ending) return Qfalse;
-    if (streaming()) {
-        hw_recorder_ensure(recorder);
-        write_definitions();
-    }
-    if (ending) return Qfalse; /* names may be looked up by methods that let others run */
-    ending = true;
+    if (recorder->ring.slots == NULL || hw_record_ending) return Qfalse;
+    hw_definitions_write();
+    if (hw_record_ending) return Qfalse; /* names may be looked up by methods that let others run */
+    hw_record_ending = true;
     rb_tracepoint_disable(gc_hook);
     hw_feed_close(&hw_runtime);
     if (rb_nogvl(finish, NULL, NULL, NULL, RB_NOGVL_INTR_FAIL) == NULL) finish(NULL);
-    ending = false;
+    hw_record_ending = false;
     return Qtrue;
 }
 
@@ -222,12 +122,9 @@ static VALUE
 record_dump(VALUE self, VALUE path)
 {
     struct hw_buffer definitions = { NULL, 0, 0 };
-    uint32_t strings = 0, frames = 0, stacks = 0;
-    VALUE rows = living_threads();
-    hw_blame_resolve();
-    if (recorder->ring.slots == NULL || ending || !recorder->set.flight) return rb_utf8_str_new_cstr("no flight recorder runs");
-    encode_threads(&definitions, rows);
-    encode_tables(&definitions, &strings, &frames, &stacks);
+    VALUE rows = hw_definitions_gather();
+    if (recorder->ring.slots == NULL || hw_record_ending || !recorder->set.flight) return rb_utf8_str_new_cstr("no flight recorder runs");
+    hw_definitions_encode(&definitions, rows);
 
     size_t room = hw_runtime.scheduler.living + 64;
     struct hw_known *known = malloc(room * sizeof(*known));
@@ -281,81 +178,19 @@ alarms(VALUE self)
     return ULL2NUM(recorder->alarms);
 }
 
-/* -- marks -------------------------------------------------------------------------------------------------------------- */
-
-struct mark {
-    uint32_t thread, name;
-    uint64_t session;
-};
-
-static VALUE
-text_of(VALUE name)
-{
-    return rb_obj_as_string(name);
-}
-
-static uint32_t
-name_number(VALUE name)
-{
-    static uint32_t names; /* so that marks leave room for frames */
-    if (SYMBOL_P(name)) name = rb_sym2str(name);
-    if (!RB_TYPE_P(name, T_STRING)) {
-        int state = 0;
-        name = rb_protect(text_of, name, &state);
-        if (state) {
-            rb_set_errinfo(Qnil);
-            return HW_STRING_OTHERS;
-        }
-    }
-    if (names > HW_STRINGS_MOST / 4) return hw_strings_find(&hw_strings, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
-    uint32_t before = hw_strings.count;
-    uint32_t number = hw_strings_number(&hw_strings, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
-    names += hw_strings.count - before;
-    return number;
-}
-
-static VALUE
-yield_mark(VALUE unused)
-{
-    return rb_yield_values(0);
-}
-
-static VALUE
-end_mark(VALUE data)
-{
-    const struct mark *mark = (const struct mark *)data;
-    if (recorder->session == mark->session) hw_record(recorder, HW_TRACE_MARK_END, mark->thread, mark->name, hw_now_ns());
-    return Qnil;
-}
-
-/* Headway.mark(name) { … } -> what the block returns; Headway.mark(name) -> nil */
-static VALUE
-mark(VALUE self, VALUE name)
-{
-    bool block = rb_block_given_p();
-    struct hw_thread *record = hw_recording(recorder) && !ending ? hw_record_of(rb_thread_current()) : NULL;
-    if (record == NULL) return block ? rb_yield_values(0) : Qnil;
-
-    uint64_t now = hw_now_ns();
-    refresh(now);
-    struct mark mark = { record->number, name_number(name), recorder->session };
-    hw_record(recorder, block ? HW_TRACE_MARK_BEGIN : HW_TRACE_MARK, mark.thread, mark.name, hw_now_ns());
-    return block ? rb_ensure(yield_mark, Qnil, end_mark, (VALUE)&mark) : Qnil;
-}
-
 /* -- asked -------------------------------------------------------------------------------------------------------------- */
 
 static VALUE
 recording_p(VALUE self)
 {
-    return hw_recording(recorder) && !ending ? Qtrue : Qfalse;
+    return hw_record_takes() ? Qtrue : Qfalse;
 }
 
 /* Native.record_state -> [flight?, claimed, dropped, bytes, folded, slots] of the recording there is, or nil */
 static VALUE
 record_state(VALUE self)
 {
-    if (recorder->ring.slots == NULL || ending) return Qnil;
+    if (recorder->ring.slots == NULL || hw_record_ending) return Qnil;
     uint64_t dropped = hw_ring_dropped(&recorder->ring), claimed = hw_ring_claimed(&recorder->ring) - recorder->ring.floor;
     if (recorder->set.flight) claimed -= dropped < claimed ? dropped : claimed;
     return rb_ary_new_from_args(6, recorder->set.flight ? Qtrue : Qfalse, ULL2NUM(claimed), ULL2NUM(dropped), ULL2NUM(recorder->bytes),
@@ -384,9 +219,7 @@ hw_record_init(VALUE headway, VALUE native)
 {
     gc_hook = rb_tracepoint_new(0, RUBY_INTERNAL_EVENT_GC_ENTER | RUBY_INTERNAL_EVENT_GC_EXIT, on_gc, NULL);
     rb_gc_register_mark_object(gc_hook);
-    rb_ext_ractor_safe(true); /* other Ractors' threads have no record: there it only yields */
-    rb_define_singleton_method(headway, "mark", mark, 1);
-    rb_ext_ractor_safe(false);
+    hw_mark_init(headway);
     rb_define_singleton_method(native, "record_start", record_start, 5);
     rb_define_singleton_method(native, "record_stop", record_stop, 0);
     rb_define_singleton_method(native, "record_dump", record_dump, 1);

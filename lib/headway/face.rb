@@ -92,7 +92,14 @@ module Headway
       Native.pass
     end
 
-    # @return [Hash] since the start: times in seconds; wait: from ready to running; hold: from running to suspended
+    # @!method mark(name)
+    #   Records a span with the block, an instant without one. Costs next to nothing when nothing records, and never raises.
+    #   @param name [String, Symbol] some 4,000 different ones are kept apart
+    #   @return what the block returns
+
+    # @return [Hash] since the start: times in seconds; wait: from ready to running; hold: from running to suspended.
+    #   Of each living thread, waited_for: whom it waited for, as [{ name:, number:, seconds: }, …], name nil: nobody held the GVL;
+    #   caused: what others waited for it. blame: the stacks that held the GVL meanwhile, see {Stats.blame}
     def stats
       Stats.new(self).to_h
     end

@@ -150,6 +150,10 @@ end_of_hold(struct hw_pass *pass, uint32_t index, bool preempted)
         if (preempted) t->preempted++;
         else t->voluntary++;
     }
+    else if (preempted && t->state == HW_SUSPENDED && !t->exited && t->voluntary > 0) {
+        t->voluntary--; /* the VM's own slice, which shows only when the thread is ready again */
+        t->preempted++;
+    }
     enter(pass, index, preempted ? HW_READY : HW_SUSPENDED);
 }
 

@@ -1,10 +1,10 @@
 #include "feed.h"
 
 static enum hw_trace_kind
-kind_of(const struct hw_thread *thread, enum hw_event event)
+kind_of(const struct hw_thread *thread, enum hw_event event, bool preempted)
 {
     switch (event) {
-      case HW_EVENT_READY: return HW_TRACE_READY;
+      case HW_EVENT_READY: return preempted ? HW_TRACE_PREEMPTED : HW_TRACE_READY;
       case HW_EVENT_RESUMED: return HW_TRACE_RESUMED;
       case HW_EVENT_SUSPENDED: return thread->state == HW_READY ? HW_TRACE_PREEMPTED : HW_TRACE_SUSPENDED;
       case HW_EVENT_EXITED: break;
@@ -13,10 +13,11 @@ kind_of(const struct hw_thread *thread, enum hw_event event)
 }
 
 void
-hw_feed_event(struct hw_runtime *rt, const struct hw_thread *thread, enum hw_event event, uint64_t waited_ns, uint64_t now)
+hw_feed_event(struct hw_runtime *rt, const struct hw_thread *thread, enum hw_event event, bool preempted, uint64_t waited_ns,
+              uint64_t now)
 {
     struct hw_recorder *r = &rt->recorder;
-    hw_record(r, kind_of(thread, event), thread->number, 0, now);
+    hw_record(r, kind_of(thread, event, preempted), thread->number, 0, now);
     if (r->set.alarm_ns > 0 && event == HW_EVENT_RESUMED && waited_ns >= r->set.alarm_ns) hw_recorder_sound_alarm(r);
 }
 

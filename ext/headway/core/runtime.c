@@ -63,6 +63,7 @@ hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event 
     uint64_t now = hw_now_ns();
     if (thread->link && atomic_load_explicit(&rt->active, memory_order_relaxed)) {
         uint64_t waited_ns = thread->state == HW_READY && now > thread->since_ns ? now - thread->since_ns : 0;
+        uint64_t preempted = thread->account.preempted;
         switch (event) {
           case HW_EVENT_READY:
             hw_scheduler_ready(scheduler, thread, now, &orders);
@@ -78,7 +79,7 @@ hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event 
             hw_scheduler_remove(scheduler, thread, now, &orders);
             break;
         }
-        if (hw_recording(&rt->recorder)) hw_feed_event(rt, thread, event, waited_ns, now);
+        if (hw_recording(&rt->recorder)) hw_feed_event(rt, thread, event, thread->account.preempted != preempted, waited_ns, now);
         if (event == HW_EVENT_EXITED) hw_record_retire(rt, thread);
         hw_orders_carry_out(rt, &orders, now);
     }

@@ -1,6 +1,9 @@
 /* The runtime on real threads, in a VM in miniature (vm.h): nothing stalls, nothing is lost, everything is given back. */
 #include "vm.h"
 
+#include "analysis.h"
+#include "feed.h"
+
 #ifdef __SANITIZE_THREAD__
 #define SLOWER 2
 #else
@@ -248,6 +251,45 @@ TEST(threads_come_and_go_under_quantum)
 {
     churn(HW_QUANTUM, HW_SIGNAL);
     churn(HW_QUANTUM, HW_POLL);
+}
+
+/* Recordings begin and end while everything happens; what was recorded is what the scheduler counted. */
+TEST(recordings_start_and_stop_under_load)
+{
+    char path[] = "/tmp/headway-runtime-XXXXXX";
+    CHECK(mkstemp(path) >= 0);
+    vm_headway_start(HW_FAIR, MS(5), HW_SIGNAL);
+    for (int i = 0; i < 3; i++) vm_thread_start(hog, NULL);
+    for (int i = 0; i < 3; i++) vm_thread_start(napper, NULL);
+    vm_thread_start(breeder, NULL);
+    for (unsigned round = 0; round < 6; round++) {
+        struct hw_recording set = { .flight = round % 2, .slots = 1 << 16, .alarm_ns = round % 2 ? 1 : 0 };
+        snprintf(set.path, sizeof(set.path), "%s", path);
+        CHECK(hw_recorder_start(&runtime.recorder, &set) == 0);
+        hw_feed_open(&runtime);
+        uint64_t end_ns = hw_now_ns() + MS(test_effort(100));
+        while (hw_now_ns() < end_ns) vm_sleep(MS(1));
+        hw_feed_close(&runtime);
+        uint64_t recorded = hw_ring_claimed(&runtime.recorder.ring);
+        CHECK(recorded > 20);
+        CHECK_EQUAL(0, hw_ring_dropped(&runtime.recorder.ring));
+        CHECK(hw_recorder_stop(&runtime.recorder) == 0);
+        if (round % 2) {
+            CHECK(runtime.recorder.alarms > 0);
+            continue;
+        }
+        struct hw_analysis analysis;
+        struct hw_trace_damage damage;
+        hw_analysis_init(&analysis, false);
+        CHECK(hw_analysis_add(&analysis, path, UINT64_MAX, &damage));
+        CHECK_EQUAL(recorded, analysis.processes[0].events);
+        CHECK(analysis.thread_count >= 8 && analysis.wait.count > 0);
+        hw_analysis_free(&analysis);
+    }
+    check_everybody_moves(MS(5000));
+    end_everybody();
+    check_given_back();
+    unlink(path);
 }
 
 TEST(policies_change_under_load)
@@ -590,6 +632,7 @@ static const struct test tests[] = {
     { "handler", a_handler_that_was_there_before_keeps_its_signals_and_comes_back },
     { "replaced", when_the_handler_is_replaced_preemption_goes_on_by_polling },
     { "ticker", the_ticker_sleeps_when_nobody_competes },
+    { "recordings", recordings_start_and_stop_under_load },
     { "fork", a_forked_child_goes_on },
     { NULL, NULL },
 };

@@ -1,0 +1,133 @@
+/* What a trace's numbers stand for: names of threads, strings, frames, stacks. Looked up with the GVL, where objects may be made:
+ * when a thread ends, at marks, at a dump and at the end; never in a hook or in the job. */
+#include "definitions.h"
+
+#include <string.h>
+
+/* They go to a stream's file this often, as far as something that may write them comes by. */
+#define REFRESH_NS HW_NS_PER_S
+
+static struct hw_recorder *const recorder = &hw_runtime.recorder;
+static struct {
+    uint64_t session, refreshed_ns;
+    uint32_t strings, frames, stacks; /* of this session: written so far */
+} written;
+
+/* -- definitions -------------------------------------------------------------------------------------------------------- */
+
+static void
+encode_tables(struct hw_buffer *buffer, uint32_t *strings, uint32_t *frames, uint32_t *stacks)
+{
+    for (; *strings < hw_strings.count; ++*strings) {
+        size_t length;
+        const char *bytes = hw_strings_get(&hw_strings, *strings + 1, &length);
+        if (!hw_write_string(buffer, *strings + 1, bytes, length)) return;
+    }
+    for (; *frames < hw_stacks.frame_count; ++*frames) {
+        const struct hw_blamed_frame *frame = &hw_stacks.frames[*frames];
+        if (frame->method == 0 || !hw_write_frame(buffer, *frames + 1, frame->method, frame->file, frame->line)) return;
+    }
+    for (; *stacks < hw_stacks.stack_count; ++*stacks) {
+        const struct hw_blamed_stack *stack = &hw_stacks.stacks[*stacks];
+        if (!hw_write_stack(buffer, *stacks + 1, &hw_stacks.pool[stack->start], stack->depth)) return;
+    }
+}
+
+/* [number, name, site] of every living thread */
+static VALUE
+living_threads(void)
+{
+    VALUE threads = rb_funcall(rb_cThread, rb_intern("list"), 0), rows = rb_ary_new();
+    for (long i = 0; i < RARRAY_LEN(threads); i++) {
+        VALUE thread = RARRAY_AREF(threads, i);
+        struct hw_thread *record = hw_record_of(thread);
+        if (record == NULL) continue;
+        uint32_t number = record->number;
+        rb_ary_push(rows, rb_ary_new_from_args(3, UINT2NUM(number), hw_thread_name(thread), hw_thread_site(thread)));
+    }
+    RB_GC_GUARD(threads);
+    return rows;
+}
+
+static void
+encode_threads(struct hw_buffer *buffer, VALUE rows)
+{
+    for (long i = 0; i < RARRAY_LEN(rows); i++) {
+        VALUE row = RARRAY_AREF(rows, i), name = RARRAY_AREF(row, 1), site = RARRAY_AREF(row, 2);
+        if (!hw_write_thread(buffer, NUM2UINT(RARRAY_AREF(row, 0)), RSTRING_PTR(name), (size_t)RSTRING_LEN(name), RSTRING_PTR(site),
+                             (size_t)RSTRING_LEN(site))) return;
+    }
+    RB_GC_GUARD(rows);
+}
+
+VALUE
+hw_definitions_gather(void)
+{
+    VALUE rows = living_threads();
+    hw_blame_resolve();
+    return rows;
+}
+
+void
+hw_definitions_encode(struct hw_buffer *buffer, VALUE rows)
+{
+    uint32_t strings = 0, frames = 0, stacks = 0;
+    encode_threads(buffer, rows);
+    encode_tables(buffer, &strings, &frames, &stacks);
+}
+
+/* Mode stream: what has become known since the last time. Where objects may be made. */
+static void
+write_definitions(void)
+{
+    VALUE rows = hw_definitions_gather();
+    if (written.session != recorder->session) {
+        memset(&written, 0, sizeof(written));
+        written.session = recorder->session;
+    }
+    written.refreshed_ns = hw_now_ns();
+    struct hw_buffer *buffer = hw_recorder_definitions(recorder);
+    encode_threads(buffer, rows);
+    encode_tables(buffer, &written.strings, &written.frames, &written.stacks);
+    hw_recorder_definitions_done(recorder);
+}
+
+static bool
+streaming(void)
+{
+    return hw_record_takes() && !recorder->set.flight;
+}
+
+void
+hw_definitions_write(void)
+{
+    if (!streaming()) return;
+    hw_recorder_ensure(recorder);
+    write_definitions();
+}
+
+void
+hw_definitions_refresh(uint64_t now)
+{
+    if (!streaming()) return;
+    hw_recorder_ensure(recorder);
+    if (written.session == recorder->session && now < written.refreshed_ns + REFRESH_NS) return;
+    write_definitions();
+}
+
+void
+hw_record_thread_end(VALUE thread, const struct hw_thread *record, VALUE name)
+{
+    if (!hw_record_takes()) return;
+    VALUE site = hw_thread_site(thread);
+    hw_recorder_name_thread(recorder, record->number, RSTRING_PTR(name), (size_t)RSTRING_LEN(name), RSTRING_PTR(site),
+                            (size_t)RSTRING_LEN(site));
+    RB_GC_GUARD(site);
+    hw_definitions_refresh(hw_now_ns());
+}
+
+void
+hw_record_thread_started(void)
+{
+    if (hw_recording(recorder)) hw_recorder_ensure(recorder);
+}
