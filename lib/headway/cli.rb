@@ -69,7 +69,7 @@ module Headway
                 elsif name.start_with?("-") then "unknown option #{name}"
                 else "unknown command #{name.scrub.inspect}"
                 end
-        "#{wrong}: give run, bench or doctor (headway --help says more)"
+        "#{wrong}: give #{COMMANDS.keys[...-1].join(", ")} or #{COMMANDS.keys.last} (headway --help says more)"
       end
 
       def print_help
