@@ -79,7 +79,8 @@ end_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
     hw_histogram_record(&s->account.hold, hold_ns);
     thread->burst_ns += hold_ns;
     thread->asked = false;
-    if (thread->batch && hold_ns >= s->policy.granularity_ns) s->tier_ran_ns[thread->tier] = now;
+    /* The admitted thread alone: what others take ahead of it, new threads in their first millisecond say, is no service to it. */
+    if (s->admitted == thread && hold_ns >= s->policy.granularity_ns) s->tier_ran_ns[thread->tier] = now;
     if (s->holder == thread) {
         s->holder = NULL;
         hw_attribution_hold_ends(&s->attribution, now);
