@@ -48,6 +48,7 @@ start(VALUE self, VALUE kind, VALUE preempt, VALUE quantum_ns)
     enum hw_preempt mode = (enum hw_preempt)NUM2INT(preempt);
     if (atomic_load(&hw_runtime.active)) {
         hw_runtime_configure(&hw_runtime, &policy, mode);
+        hw_collections_attend();
         return Qnil;
     }
     const char *reason = hw_hooks_add();
@@ -58,6 +59,7 @@ start(VALUE self, VALUE kind, VALUE preempt, VALUE quantum_ns)
         hw_hooks_remove();
         return rb_utf8_str_new_cstr("the handler for SIGURG could not be installed");
     }
+    hw_collections_attend();
     return Qnil;
 }
 
@@ -67,6 +69,7 @@ stop(VALUE self)
     if (!atomic_load(&hw_runtime.active)) return Qfalse;
     hw_runtime_stop(&hw_runtime);
     hw_hooks_remove();
+    hw_collections_attend();
     return Qtrue;
 }
 

@@ -185,6 +185,28 @@ TEST(a_fresh_thread_gives_way_to_nobody_until_it_is_batch)
     world_end();
 }
 
+TEST(a_collection_makes_nobody_batch)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *thread = sleeper(), *io = sleeper();
+    runs(thread, MS(3));
+    ready(io);
+    CHECK_EQUAL(world.now + MS(2), world.orders.tick_ns);
+    advance(MS(7));
+    tick();
+    CHECK(world.orders.preempt == thread); /* it looks like computing until the collection is over */
+    hw_scheduler_collected(s, thread, MS(7));
+    hw_scheduler_collected(s, io, MS(70)); /* doesn't run, and isn't heard */
+    CHECK(!must_yield(thread) && !thread->batch);
+    check_all();
+    advance(MS(2));
+    CHECK(must_yield(thread) && thread->batch);
+    blocks(thread);
+    CHECK_EQUAL(MS(5), thread->burst_ns);
+    check_all();
+    world_end();
+}
+
 TEST(a_thread_is_fresh_until_it_blocks_and_then_has_the_whole_burst)
 {
     world_start(HW_FAIR);
@@ -862,7 +884,7 @@ TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once }
       { "repair", only_an_admission_that_nobody_holds_up_is_repaired },
       { "retry", a_lost_preemption_is_asked_for_again },
       { "burst", an_interactive_holder_keeps_its_burst }, { "alone", alone_nothing_happens },
-      { "fresh", a_fresh_thread_gives_way_to_nobody_until_it_is_batch },
+      { "collection", a_collection_makes_nobody_batch }, { "fresh", a_fresh_thread_gives_way_to_nobody_until_it_is_batch },
       { "proven", a_thread_is_fresh_until_it_blocks_and_then_has_the_whole_burst }, { "rotation", rotation_skips_nobody },
       { "owner_blocks", admission_is_passed_on_when_its_owner_blocks }, { "owner_ends", admission_is_passed_on_when_its_owner_ends },
       { "shut", the_gate_is_shut_while_interactive_threads_are_active },
