@@ -46,7 +46,7 @@ void hw_record_thread_end(VALUE thread, const struct hw_thread *record, VALUE na
 void hw_mark_init(VALUE headway);
 
 /* collections.c */
-void hw_collections_attend(void); /* takes or gives up the hook, after the policy or a recording changed; with the GVL */
+void hw_collections_attend(void); /* takes or gives up the hook, after Headway or a recording was started or stopped; with the GVL */
 
 /* stats.c */
 void hw_stats_init(VALUE native);

@@ -30,8 +30,7 @@ on_gc(rb_event_flag_t event, VALUE unused_data, VALUE unused_self, ID unused_met
 void
 hw_collections_attend(void)
 {
-    bool fair = atomic_load(&hw_runtime.active) && hw_runtime.scheduler.policy.kind == HW_FAIR;
-    bool wanted = fair || hw_record_takes();
+    bool wanted = atomic_load(&hw_runtime.active) || hw_record_takes();
     if (wanted == attends) return;
     attends = wanted;
     if (wanted) rb_add_event_hook(on_gc, RUBY_INTERNAL_EVENT_GC_ENTER | RUBY_INTERNAL_EVENT_GC_EXIT, Qnil);

@@ -48,7 +48,6 @@ start(VALUE self, VALUE kind, VALUE preempt, VALUE quantum_ns)
     enum hw_preempt mode = (enum hw_preempt)NUM2INT(preempt);
     if (atomic_load(&hw_runtime.active)) {
         hw_runtime_configure(&hw_runtime, &policy, mode);
-        hw_collections_attend();
         return Qnil;
     }
     const char *reason = hw_hooks_add();
