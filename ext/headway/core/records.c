@@ -47,6 +47,7 @@ hw_runtime_add(struct hw_runtime *rt, enum hw_state state, bool fresh)
     thread->fresh = fresh;
     if (state == HW_RUNNING) thread->pthread = pthread_self();
     pthread_mutex_lock(&rt->lock);
+    thread->number = ++rt->numbers;
     hw_scheduler_add(&rt->scheduler, thread, state, hw_now_ns());
     pthread_mutex_unlock(&rt->lock);
     return thread;

@@ -47,6 +47,7 @@ struct hw_runtime {
 
     struct hw_thread *spare; /* records for reuse, linked by next */
     struct hw_ended *ended;
+    uint64_t numbers; /* given to threads so far */
 
     pthread_t ticker;
     pthread_cond_t ticker_cond;

@@ -87,6 +87,11 @@ struct hw_thread {
 
     struct hw_ended *ended;  /* where its account goes when it ends; NULL: nowhere */
 
+    /* For who asks from outside. */
+    uint64_t number;         /* no other thread of the process has it */
+    bool hidden;             /* lives only to answer who asks */
+    char name[96];           /* as Ruby last told it; empty: not yet */
+
     /* All above is zeroed when a record is reused; what follows is not. */
     pthread_cond_t parked_cond;
     struct hw_account account;
