@@ -14,6 +14,8 @@ module Headway
     COMMANDS = {
       "run" => [:Run, "run a command with Headway"],
       "bench" => [:Bench, "measure what Headway changes"],
+      "top" => [:Top, "live view of a process that runs Headway"],
+      "ctl" => [:Ctl, "read and change the settings of a running process"],
       "doctor" => [:Doctor, "what works on this Ruby and machine, and what it costs"]
     }.freeze
 
@@ -68,7 +70,12 @@ module Headway
                 elsif name.start_with?("-") then "unknown option #{name}"
                 else "unknown command #{name.scrub.inspect}"
                 end
-        "#{wrong}: give run, bench or doctor (headway --help says more)"
+        "#{wrong}: give #{names} (headway --help says more)"
+      end
+
+      def names
+        *first, last = COMMANDS.keys
+        "#{first.join(", ")} or #{last}"
       end
 
       def print_help

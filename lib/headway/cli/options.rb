@@ -25,6 +25,14 @@ module Headway
         checked { @parser.order(argv) }
       end
 
+      # Takes the options from anywhere among the words.
+      #
+      # @return [Array<String>] the rest
+      # @raise [UsageError]
+      def anywhere(argv)
+        checked { @parser.permute(argv) }
+      end
+
       # Takes the options of a command that has no other arguments.
       #
       # @raise [UsageError]
