@@ -28,5 +28,6 @@ void hw_stats_init(VALUE native);
 
 /* errands.c */
 void hw_errands_init(VALUE native);
+void hw_errands_after_fork(void); /* in the child */
 
 #endif

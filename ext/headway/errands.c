@@ -3,6 +3,11 @@
  * The job must not call Ruby methods itself: they check interrupts when they return, and what is raised in a job is swallowed. It
  * starts a Ruby thread for it, without calling a method; the thread lives until no errand is left, and belongs to nobody's figures.
  *
+ * The VM looks for a deadlock when a thread goes to sleep, and a thread that still lives then hides it for ever: that it ends later
+ * doesn't make the VM look again. So the thread that ran the job waits for the errand's end, outside the GVL, before it goes on: as
+ * long as the errand's thread lives there is another one that is awake. (The way to wait is that of yield.c, and so is the reason why
+ * it must not take longer than PATIENCE_NS; nor has it to, a few dozen microseconds are the rule.)
+ *
  * on_job: with the GVL, on any thread, POSTPONED_JOB and TRAP masked; also in a forked child, to open a socket of its own. */
 #include "binding.h"
 
@@ -10,10 +15,56 @@
 #include <ruby/debug.h>
 #include <string.h>
 
+#define PATIENCE_NS (5 * HW_NS_PER_MS)
+
 struct hw_control hw_control;
 
 static rb_postponed_job_handle_t job;
 static bool ending; /* the process's at_exit blocks are done, or nearly: no thread should be started any more */
+
+/* -- waiting for the thread ----------------------------------------------------------------------------------------------- */
+
+static struct {
+    pthread_mutex_t lock; /* a leaf */
+    pthread_cond_t cond;
+    bool over, interrupted;
+} wait;
+
+void
+hw_errands_after_fork(void)
+{
+    pthread_mutex_init(&wait.lock, NULL);
+    hw_cond_init(&wait.cond);
+}
+
+static void
+set_flag(void *flag)
+{
+    pthread_mutex_lock(&wait.lock);
+    *(bool *)flag = true;
+    pthread_cond_broadcast(&wait.cond);
+    pthread_mutex_unlock(&wait.lock);
+}
+
+static void *
+wait_for_end(void *unused)
+{
+    uint64_t until_ns = hw_now_ns() + PATIENCE_NS;
+    pthread_mutex_lock(&wait.lock);
+    while (!wait.over && !wait.interrupted && hw_cond_wait_until(&wait.cond, &wait.lock, until_ns)) continue;
+    pthread_mutex_unlock(&wait.lock);
+    return NULL;
+}
+
+static void
+let_it_run(void)
+{
+    struct hw_thread *record = hw_record_of(rb_thread_current());
+    wait.interrupted = false;
+    if (record) record->yielding = true;
+    rb_nogvl(wait_for_end, NULL, set_flag, &wait.interrupted, RB_NOGVL_INTR_FAIL);
+    if (record) record->yielding = false;
+}
 
 /* -- the thread ----------------------------------------------------------------------------------------------------------- */
 
@@ -62,6 +113,7 @@ errand_thread(void *unused)
     if (state) rb_set_errinfo(Qnil);
     hw_control_errands_end(&hw_control);
     hw_hooks_forget(rb_thread_current());
+    set_flag(&wait.over); /* it keeps the GVL until it is off the VM's list */
     return Qnil;
 }
 
@@ -80,10 +132,14 @@ on_job(void *unused)
     int saved_errno = errno, state = 0;
     if (hw_control.reopen) hw_control_open(&hw_control);
     if (!ending && hw_in_main_ractor() && hw_control_errands_due(&hw_control)) {
+        wait.over = false;
         rb_protect(create_thread, Qnil, &state);
         if (state) {
             rb_set_errinfo(Qnil);
             hw_control_errands_end(&hw_control);
+        }
+        else {
+            let_it_run();
         }
     }
     errno = saved_errno;
@@ -166,6 +222,7 @@ hw_errands_init(VALUE native)
 {
     job = rb_postponed_job_preregister(0, on_job, NULL);
     if (job == POSTPONED_JOB_HANDLE_INVALID) rb_raise(rb_eRuntimeError, "the VM's table of postponed jobs is full");
+    hw_errands_after_fork();
     hw_control_init(&hw_control, &hw_runtime, trigger);
     rb_set_end_proc(on_end, Qnil);
     rb_define_singleton_method(native, "control_open", control_open, 5);

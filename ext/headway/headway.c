@@ -133,6 +133,7 @@ static void
 after_fork_child(void)
 {
     hw_runtime_after_fork_child(&hw_runtime);
+    hw_errands_after_fork();
     hw_control_after_fork_child(&hw_control);
 }
 

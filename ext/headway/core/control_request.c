@@ -7,7 +7,7 @@
 #define QUANTUM_MIN_NS (1 * HW_NS_PER_MS)
 #define QUANTUM_MAX_NS (UINT64_C(4294967) * HW_NS_PER_MS)
 /* Names of all threads are asked for again after so long. */
-#define NAMES_KEEP_NS (500 * HW_NS_PER_MS)
+#define NAMES_KEEP_NS (2 * HW_NS_PER_S)
 
 void
 hw_control_error(struct hw_text *answer, const char *message)

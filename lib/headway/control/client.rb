@@ -81,7 +81,7 @@ module Headway
         socket = Socket.new(:UNIX, :STREAM)
         begin
           socket.connect_nonblock(Socket.pack_sockaddr_un(@path))
-        rescue IO::WaitWritable
+        rescue Errno::EAGAIN, IO::WaitWritable
           raise_late if now > deadline
           sleep(0.01)
           retry
