@@ -29,30 +29,31 @@ module Headway
 
       # @return [Hash] with symbols as names
       # @raise [ClientError]
-      def stats = request({ get: "stats" }).fetch(:stats)
+      def stats = request({ get: "stats" }, :stats)
 
       # @return [Hash] :policy, :quantum_ms, :preempt
-      def settings = request({ get: "settings" }).fetch(:settings)
+      def settings = request({ get: "settings" }, :settings)
 
       # @param values [Hash]
       # @return [Hash] the settings after it
-      def set(values) = request({ set: values }).fetch(:settings)
+      def set(values) = request({ set: values }, :settings)
 
       # @return [Hash] what process it is
-      def ping = request({ ping: true }).fetch(:ping)
+      def ping = request({ ping: true }, :ping)
 
       # @param file [String, nil] absolute
       # @return [String] the file written
-      def dump(file = nil) = request({ dump: file || true }, limit: DUMP_LIMIT).fetch(:dump)
+      def dump(file = nil) = request({ dump: file || true }, :dump, limit: DUMP_LIMIT)
 
-      # @param message [Hash]
-      # @return [Hash] the answer
+      private
+
+      # @return what the answer has under the name
       # @raise [ClientError] also when the answer is an error
-      def request(message, limit: LIMIT)
+      def request(message, name, limit: LIMIT)
         answer = parse(exchange("#{JSON.generate(message)}\n", now + limit))
         raise ClientError, answer[:error] if answer[:error]
 
-        answer
+        answer.fetch(name)
       rescue Errno::ENOENT, Errno::ECONNREFUSED
         raise ClientError, "process #{@pid} has ended, or doesn't run Headway any more"
       rescue Errno::EACCES, Errno::EPERM
@@ -62,8 +63,6 @@ module Headway
       rescue KeyError, JSON::ParserError
         raise ClientError, "process #{@pid} gave an answer that makes no sense: is its Headway of another version?"
       end
-
-      private
 
       def exchange(line, deadline)
         socket = connect(deadline)

@@ -59,7 +59,7 @@ module Headway
         #
         # @return [Symbol, String, nil] a key's meaning, or its character; :resized; nil: nothing came
         def event(seconds)
-          ready, = IO.select([@awake, *@input], nil, nil, [seconds, 0].max)
+          ready, = IO.select([@awake, @input].compact, nil, nil, [seconds, 0].max)
           return if ready.nil?
           return signalled if ready.include?(@awake)
 
