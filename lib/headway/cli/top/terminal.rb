@@ -12,11 +12,14 @@ module Headway
         KEYS = { "\e[A" => :up, "\eOA" => :up, "k" => :up, "\e[B" => :down, "\eOB" => :down, "j" => :down,
                  "\e[5~" => :page_up, "\e[6~" => :page_down, "q" => :quit, "Q" => :quit, "\e" => :quit, "\x03" => :quit,
                  "+" => :longer, "=" => :longer, "-" => :shorter }.freeze
+        # Keys that come quickly come together.
+        SEQUENCE = /\e\[[\d;?]*[~A-Za-z]|\eO[A-Za-z]|./m
         STYLES = { title: "\e[1m", sorted: "\e[1;7m", running: "\e[32m", ready: "\e[33m" }.freeze
-        private_constant :ENTER, :LEAVE, :KEYS, :STYLES
+        private_constant :ENTER, :LEAVE, :KEYS, :SEQUENCE, :STYLES
 
         def initialize(output = $stdout, environment = ENV)
           @output = output
+        @pending = []
           @colours = environment["NO_COLOR"].to_s.empty? && environment["TERM"] != "dumb"
         end
 
@@ -59,17 +62,17 @@ module Headway
         #
         # @return [Symbol, String, nil] a key's meaning, or its character; :resized; nil: nothing came
         def event(seconds)
+          return @pending.shift if @pending.any?
+
           ready, = IO.select([@awake, @input].compact, nil, nil, [seconds, 0].max)
           return if ready.nil?
           return signalled if ready.include?(@awake)
 
-          keys = @input.read_nonblock(64, exception: false)
-          return if keys == :wait_readable
-          return :quit if keys.nil? # the terminal is gone
-
-          KEYS[keys] || KEYS[keys[0]] || keys[0]
-        rescue Errno::EIO
-          :quit
+          # Not read_nonblock: it would leave the terminal itself not blocking, for the shell too.
+          @pending.concat(@input.readpartial(256).scan(SEQUENCE).map { |key| KEYS.fetch(key, key) })
+          @pending.shift
+        rescue Errno::EIO, EOFError
+          :quit # the terminal is gone
         end
 
         private
