@@ -27,7 +27,7 @@
 #define HW_CONTROL_SCHEMA 1
 #define HW_CONTROL_REQUEST_MAX 4096      /* bytes of a line, with its end */
 #define HW_CONTROL_CLIENTS 16            /* served at a time; more wait in the socket's queue */
-#define HW_CONTROL_ROWS 1000             /* threads in an answer; the oldest are left out */
+#define HW_CONTROL_ROWS 1000             /* threads in an answer; the youngest are left out */
 #define HW_CONTROL_ANSWER_MAX (4u << 20) /* bytes */
 
 #define HW_CONTROL_TOO_LONG "the request is too long: 4096 bytes at the most, with its end of line"

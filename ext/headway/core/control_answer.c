@@ -267,13 +267,16 @@ add_threads(struct hw_runtime *rt, struct hw_text *answer)
 {
     struct listed *list = malloc(HW_CONTROL_ROWS * sizeof(*list));
     if (list == NULL) return 0;
-    unsigned rows = 0, left_out = 0;
+    unsigned rows = 0, left_out = 0, skipped = 0;
     pthread_mutex_lock(&rt->lock);
     const struct hw_ended *ended = rt->ended;
     for (struct hw_thread *thread = rt->scheduler.threads; thread; thread = thread->next) {
-        if (thread->hidden) continue;
-        if (rows < HW_CONTROL_ROWS) list[rows++] = (struct listed){ thread, thread->number };
-        else left_out++;
+        left_out += !thread->hidden;
+    }
+    left_out -= left_out < HW_CONTROL_ROWS ? left_out : HW_CONTROL_ROWS;
+    for (struct hw_thread *thread = rt->scheduler.threads; thread; thread = thread->next) { /* the youngest first */
+        if (thread->hidden || skipped++ < left_out) continue;
+        list[rows++] = (struct listed){ thread, thread->number };
     }
     pthread_mutex_unlock(&rt->lock);
     hw_text_add(answer, ",\"threads\":[");
