@@ -156,6 +156,21 @@ class ControlEverydayTest < Minitest::Test
     assert_equal 0, stats(program.socket)[:process][:park_timeouts]
   end
 
+  def test_blame_as_the_recorder_keeps_it
+    program = program(<<~'RUBY')
+      def (Headway::Stats).blame(most)
+        { samples: 3, weight: 4.0, folded: 0, stacks: [{ weight: 3.0, samples: 2, frames: [{ method: "A#\u00e9\"", file: "a.rb", line: 7 }] },
+                                                       { weight: 1.0, samples: 1, frames: [] }].first(most) }
+      end
+      ready
+      loop { sleep 0.001 }
+    RUBY
+    lines = await("blame") { stats(program.socket)[:blame] }
+
+    assert_equal ["75 % A#\u00e9\" a.rb:7", "25 %  :"], lines
+    assert_match(/^blame: 75 % A#\u00e9" a\.rb:7$/, headway("top", program.pid.to_s, env: { "HEADWAY_CONTROL_DIR" => @sockets }).out)
+  end
+
   def test_under_m_to_n_threads_it_only_observes
     program = program("ready; sleep", env: { "RUBY_MN_THREADS" => "1" }, start: "Headway.start(policy: :observe)")
 

@@ -104,7 +104,7 @@ class TopTest < Minitest::Test
       terminal.type("+")
       terminal.await(/every 2 s/)
       terminal.type("---")
-      terminal.await(/every 1 s/)
+      terminal.await(/every 0\.2 s/)
       terminal.type("\e[B")
       terminal.await(/THREAD[^\n]*\r\n[^\n]*cpu 1/)
       terminal.type("\e[A")

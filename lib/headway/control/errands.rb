@@ -44,11 +44,16 @@ module Headway
           defined?(Headway::Recorder) && Headway::Recorder.recording?
         end
 
-        # The heaviest stacks of holders, if the recorder keeps any: "SHARE % METHOD FILE:LINE".
+        # The heaviest stacks of holders, if the recorder keeps any: "SHARE % METHOD FILE:LINE", of the innermost frame.
         def blame
-          return [] unless Headway.respond_to?(:blame_lines, true)
+          return [] unless Stats.respond_to?(:blame)
 
-          Headway.send(:blame_lines, MAX_LINES)
+          blame = Stats.blame(MAX_LINES)
+          blame[:stacks].map do |stack|
+            frame = stack[:frames].first || {}
+            share = blame[:weight].positive? ? stack[:weight] * 100.0 / blame[:weight] : 0
+            format("%.0f %% %s %s:%s", share, *frame.values_at(:method, :file, :line))
+          end
         end
 
         # Written by hand, because the program may not want json loaded.
