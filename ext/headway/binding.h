@@ -2,6 +2,7 @@
 #ifndef HW_BINDING_H
 #define HW_BINDING_H
 
+#include "control.h"
 #include "runtime.h"
 #include "stacks.h"
 #include "strings.h"
@@ -10,6 +11,7 @@
 #include <ruby/thread.h>
 
 extern struct hw_runtime hw_runtime;
+extern struct hw_control hw_control;
 
 /* hooks.c */
 void hw_hooks_init(void);    /* takes the thread-specific key; with the GVL, in the main Ractor */
@@ -18,6 +20,8 @@ void hw_hooks_remove(void);
 struct hw_thread *hw_record_of(VALUE thread); /* NULL: not tracked */
 VALUE hw_thread_name(VALUE thread); /* its name, else "main", else where it was created */
 VALUE hw_thread_site(VALUE thread); /* where it was created; "" for the main thread */
+void hw_hooks_forget(VALUE thread);
+bool hw_in_main_ractor(void);
 
 /* yield.c */
 void hw_yield_init(void);
@@ -47,5 +51,9 @@ void hw_mark_init(VALUE headway);
 
 /* stats.c */
 void hw_stats_init(VALUE native);
+
+/* errands.c */
+void hw_errands_init(VALUE native);
+void hw_errands_after_fork(void); /* in the child */
 
 #endif

@@ -1,7 +1,7 @@
 /* Headway::Native: the methods lib/headway.rb builds its face on, fork, and the end of the process.
  *
  * Suggested reading order: core/policy.h (who must give way and when), core/scheduler.h (states and invariants), core/runtime.h
- * (locks, who calls what), hooks.c, yield.c.
+ * (locks, who calls what), hooks.c, yield.c; for the control socket core/control.h, errands.c.
  *
  * Every method here runs with the GVL and keeps it, so none can interleave with another. */
 #include "binding.h"
@@ -47,7 +47,10 @@ start(VALUE self, VALUE kind, VALUE preempt, VALUE quantum_ns)
     struct hw_policy policy = policy_of(kind, quantum_ns);
     enum hw_preempt mode = (enum hw_preempt)NUM2INT(preempt);
     if (atomic_load(&hw_runtime.active)) {
+        pthread_mutex_lock(&hw_control.lock);
         hw_runtime_configure(&hw_runtime, &policy, mode);
+        hw_control.settings_changed = false;
+        pthread_mutex_unlock(&hw_control.lock);
         return Qnil;
     }
     const char *reason = hw_hooks_add();
@@ -65,6 +68,7 @@ static VALUE
 stop(VALUE self)
 {
     if (!atomic_load(&hw_runtime.active)) return Qfalse;
+    hw_control_close(&hw_control);
     hw_runtime_stop(&hw_runtime);
     hw_hooks_remove();
     return Qtrue;
@@ -133,14 +137,28 @@ signal_lost_p(VALUE self)
 
 /* -- fork and exit ------------------------------------------------------------------------------------------------------ */
 
-static void before_fork(void) { hw_runtime_before_fork(&hw_runtime); }
-static void after_fork_parent(void) { hw_runtime_after_fork_parent(&hw_runtime); }
+static void
+before_fork(void)
+{
+    hw_control_before_fork(&hw_control);
+    hw_runtime_before_fork(&hw_runtime);
+}
+
+static void
+after_fork_parent(void)
+{
+    hw_runtime_after_fork_parent(&hw_runtime);
+    hw_control_after_fork_parent(&hw_control);
+}
+
 static void
 after_fork_child(void)
 {
     hw_stacks_reset(&hw_stacks);
     hw_record_ending = false; /* the thread that was ending a recording isn't there any more */
     hw_runtime_after_fork_child(&hw_runtime);
+    hw_errands_after_fork();
+    hw_control_after_fork_child(&hw_control);
 }
 
 /* Freed when the VM finalises its objects: after every at_exit block and the last thread, before the VM itself is gone. A
@@ -148,6 +166,7 @@ after_fork_child(void)
 static void
 on_vm_end(void *unused)
 {
+    hw_control_close(&hw_control);
     hw_record_finish();
     if (atomic_load(&hw_runtime.active)) hw_runtime_stop(&hw_runtime);
 }
@@ -164,6 +183,7 @@ Init_headway(void)
     hw_yield_init();
     if (!hw_runtime_init(&hw_runtime, hw_trigger)) rb_memerror();
     hw_hooks_init();
+    hw_errands_init(native); /* before fork can be */
     pthread_atfork(before_fork, after_fork_parent, after_fork_child);
     rb_gc_register_mark_object(rb_data_typed_object_wrap(rb_cObject, &hw_runtime, &sentinel_type));
 

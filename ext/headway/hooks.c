@@ -24,16 +24,26 @@ hw_record_of(VALUE thread)
     return key_missing ? NULL : rb_internal_thread_specific_get(thread, key);
 }
 
-static bool
-in_main_ractor(void)
+bool
+hw_in_main_ractor(void)
 {
     return rb_ractor_local_storage_ptr(main_ractor_key) != NULL;
+}
+
+/* From now on the thread is none of ours. With the GVL. */
+void
+hw_hooks_forget(VALUE thread)
+{
+    struct hw_thread *record = hw_record_of(thread);
+    if (record == NULL) return;
+    rb_internal_thread_specific_set(thread, key, NULL);
+    hw_runtime_discard(&hw_runtime, record);
 }
 
 static void
 on_started(VALUE thread)
 {
-    if (!in_main_ractor()) return; /* the creator's; the new thread is none of ours then either */
+    if (!hw_in_main_ractor()) return; /* the creator's; the new thread is none of ours then either */
     struct hw_thread *record = hw_runtime_add(&hw_runtime, HW_SUSPENDED, true);
     rb_internal_thread_specific_set(thread, key, record);
     hw_ticker_ensure(&hw_runtime);
@@ -57,7 +67,7 @@ on_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, voi
         break;
       case RUBY_INTERNAL_THREAD_EVENT_RESUMED:
         if (!record->ractor_known) {
-            if (!in_main_ractor()) {
+            if (!hw_in_main_ractor()) {
                 rb_internal_thread_specific_set(data->thread, key, NULL);
                 hw_runtime_discard(&hw_runtime, record);
                 return;
@@ -124,7 +134,7 @@ on_thread_end(rb_event_flag_t event, VALUE unused_data, VALUE unused_self, ID un
 {
     VALUE thread = rb_thread_current();
     struct hw_thread *record = hw_record_of(thread);
-    if (record == NULL || !in_main_ractor()) return;
+    if (record == NULL || !hw_in_main_ractor()) return;
     hw_runtime_set_ending(&hw_runtime, record); /* first: what follows checks interrupts */
     VALUE name = hw_thread_name(thread);
     hw_record_thread_end(thread, record, name);
@@ -164,7 +174,7 @@ const char *
 hw_hooks_add(void)
 {
     if (key_missing) return key_missing;
-    if (!in_main_ractor()) return "Headway can only be started from the main Ractor";
+    if (!hw_in_main_ractor()) return "Headway can only be started from the main Ractor";
     add_living_threads();
     if (hook == NULL) {
         hook = rb_internal_thread_add_event_hook(on_event,

@@ -22,13 +22,13 @@ take_record(struct hw_runtime *rt)
 {
     pthread_mutex_lock(&rt->lock);
     struct hw_thread *thread = rt->spare;
-    if (thread) rt->spare = thread->next;
-    pthread_mutex_unlock(&rt->lock);
-    if (thread) {
+    if (thread) { /* under the lock: who writes an answer may still look at it, to find that it is another's */
+        rt->spare = thread->next;
         memset(thread, 0, offsetof(struct hw_thread, parked_cond));
         hw_account_reset(&thread->account);
-        return thread;
     }
+    pthread_mutex_unlock(&rt->lock);
+    if (thread) return thread;
     thread = calloc(1, sizeof(*thread));
     if (thread == NULL) return NULL;
     if (!hw_account_init(&thread->account, 2)) {

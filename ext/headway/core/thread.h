@@ -91,6 +91,10 @@ struct hw_thread {
     struct hw_ended *ended;  /* where its account goes when it ends; NULL: nowhere */
     struct hw_waits waits;   /* for whom it waits: attribution.c */
 
+    /* For who asks from outside. */
+    bool hidden;             /* lives only to answer who asks */
+    char name[96];           /* as Ruby last told it; empty: not yet */
+
     /* All above is zeroed when a record is reused; what follows is not. */
     pthread_cond_t parked_cond;
     struct hw_account account;

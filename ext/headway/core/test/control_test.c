@@ -1,0 +1,263 @@
+/* The control socket on real threads, without a Ruby: clients ask and set while threads change state, sockets open and close, and
+ * processes fork. For the sanitizers above all. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "../control.h"
+#include "json_text.h"
+#include "test.h"
+
+#include <dirent.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct hw_runtime runtime;
+static struct hw_control control;
+static atomic_bool errand_due;
+static char directory[64];
+
+static void
+ignore_trigger(void)
+{
+}
+
+static void
+on_trigger(void)
+{
+    atomic_store(&errand_due, true);
+}
+
+static void
+set_up(void)
+{
+    strcpy(directory, "/tmp/hw-control-XXXXXX");
+    if (mkdtemp(directory) == NULL) abort();
+    static bool initialised; /* once: its records are kept for reuse */
+    if (!initialised) hw_runtime_init(&runtime, ignore_trigger);
+    initialised = true;
+    struct hw_policy policy = hw_policy_default;
+    policy.kind = HW_OBSERVE;
+    CHECK(hw_runtime_start(&runtime, &policy, HW_POLL));
+    hw_control_init(&control, &runtime, on_trigger);
+    snprintf(control.facts.directory, sizeof(control.facts.directory), "%s/s", directory);
+    strcpy(control.facts.headway, "0");
+    strcpy(control.facts.ruby, "0");
+    strcpy(control.facts.command, J("a 'test'"));
+}
+
+static int
+files(void)
+{
+    int count = 0;
+    DIR *entries = opendir(control.facts.directory);
+    struct dirent *entry;
+    while (entries && (entry = readdir(entries))) count += entry->d_name[0] != '.';
+    if (entries) closedir(entries);
+    return count;
+}
+
+static void
+tear_down(void)
+{
+    hw_control_close(&control);
+    hw_runtime_stop(&runtime);
+    free(control.clients);
+    hw_text_free(&control.aside);
+    CHECK_EQUAL(0, files());
+    rmdir(control.facts.directory);
+    rmdir(directory);
+}
+
+/* The answer's first bytes; false when there was none. */
+static bool
+ask(const char *path, const char *request, char *answer, size_t capacity)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    strcpy(address.sun_path, path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool ended = false;
+    size_t length = 0;
+    answer[0] = '\0';
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+        send(fd, request, strlen(request), MSG_NOSIGNAL) == (ssize_t)strlen(request)) {
+        char part[4096];
+        ssize_t got;
+        while (!ended && (got = recv(fd, part, sizeof(part), 0)) > 0) {
+            ended = part[got - 1] == '\n';
+            size_t kept = (size_t)got < capacity - 1 - length ? (size_t)got : capacity - 1 - length;
+            memcpy(answer + length, part, kept);
+            length += kept;
+        }
+        answer[length] = '\0';
+    }
+    close(fd);
+    return ended;
+}
+
+static bool
+says(const char *request, const char *words)
+{
+    char answer[4096];
+    return ask(control.path, request, answer, sizeof(answer)) && strstr(answer, words);
+}
+
+static bool
+changed(void)
+{
+    pthread_mutex_lock(&control.lock);
+    bool changed = control.settings_changed;
+    control.settings_changed = false;
+    pthread_mutex_unlock(&control.lock);
+    return changed;
+}
+
+TEST(opens_answers_and_closes)
+{
+    set_up();
+    for (int round = 0; round < 10; round++) {
+        CHECK(hw_control_open(&control) == NULL);
+        CHECK(hw_control_open(&control) == NULL, "twice does nothing");
+        CHECK_EQUAL(1, (uint64_t)files());
+        CHECK(says(J("{'ping':true}\n"), J("'command':'a ~'test~''")));
+        CHECK(says(J("{'get':'settings'}\n"), J("{'settings':{'policy':'observe','preempt':'poll','quantum_ms':100}}")));
+        CHECK(says(J("{'get':'stats'}\n"), J("'threads':[]")));
+        CHECK(says(J("{'set':{'quantum_ms':0.5}}\n"), "quantum_ms is 0.5: give milliseconds"));
+        CHECK(!changed());
+        CHECK(says(J("{'set':{'quantum_ms':2.5,'policy':'quantum'}}\n"), J("'policy':'quantum','preempt':'poll','quantum_ms':2.5}")));
+        CHECK(changed());
+        CHECK(says(J("{'set':{'quantum_ms':100,'policy':'observe'}}\n"), J("'quantum_ms':100}")));
+        CHECK(says("x\n", J("{'error':'this is no request")));
+        hw_control_close(&control);
+        hw_control_close(&control);
+        CHECK_EQUAL(0, (uint64_t)files());
+        changed();
+    }
+    tear_down();
+}
+
+static atomic_bool over;
+
+static void *
+change_states(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&over)) {
+        struct hw_thread *thread = hw_runtime_add(&runtime, HW_SUSPENDED, true);
+        for (int i = 0; i < 20; i++) {
+            hw_runtime_event(&runtime, thread, HW_EVENT_READY);
+            hw_runtime_event(&runtime, thread, HW_EVENT_RESUMED);
+            hw_runtime_event(&runtime, thread, HW_EVENT_SUSPENDED);
+        }
+        hw_runtime_event(&runtime, thread, HW_EVENT_EXITED);
+    }
+    return NULL;
+}
+
+/* As the binding's job and thread would. */
+static void *
+run_errands(void *unused)
+{
+    char path[1024];
+    (void)unused;
+    while (!atomic_load(&over)) {
+        if (!atomic_exchange(&errand_due, false) || !hw_control_errands_due(&control)) {
+            usleep(200);
+            continue;
+        }
+        enum hw_errand errand;
+        while ((errand = hw_control_next_errand(&control, path, sizeof(path))) != HW_ERRAND_NONE) {
+            if (errand == HW_ERRAND_NAMES) hw_control_names_done(&control, J(",'blame':[]"), 11);
+            else if (path[1] == 'x') break; /* broken off */
+            else hw_control_dump_done(&control, path, strlen(path), false);
+        }
+        hw_control_errands_end(&control);
+    }
+    return NULL;
+}
+
+static void *
+ask_all(void *unused)
+{
+    const char *const requests[] = { J("{'get':'stats'}\n"), J("{'ping':true}\n"), J("{'set':{'quantum_ms':7}}\n"), J("{'dump':'/a'}\n"),
+                                            J("{'set':{'policy':'quantum'}}\n"), J("{'set':{'policy':'observe'}}\n"), "garbage\n", J("{'dump':'/x'}\n") };
+    (void)unused;
+    char answer[256];
+    uint64_t answers = 0;
+    for (unsigned i = 0; !atomic_load(&over); i++) {
+        if (ask(control.path, requests[i % 8], answer, sizeof(answer))) answers++;
+    }
+    return (void *)(uintptr_t)answers;
+}
+
+TEST(everything_at_once)
+{
+    set_up();
+    atomic_store(&over, false);
+    CHECK(hw_control_open(&control) == NULL);
+    pthread_t threads[8];
+    for (int i = 0; i < 8; i++) pthread_create(&threads[i], NULL, i < 3 ? change_states : i < 4 ? run_errands : ask_all, NULL);
+    usleep(1000 * test_effort(800));
+    atomic_store(&over, true);
+    for (int i = 0; i < 8; i++) {
+        void *answers;
+        pthread_join(threads[i], &answers);
+        CHECK(i < 4 || answers != NULL, "client %d had no answer", i);
+    }
+    tear_down();
+}
+
+TEST(forks_while_clients_ask)
+{
+    set_up();
+    atomic_store(&over, false);
+    CHECK(hw_control_open(&control) == NULL);
+    pthread_t client;
+    pthread_create(&client, NULL, ask_all, NULL);
+    for (unsigned round = test_effort(40); round; round--) {
+        hw_control_before_fork(&control);
+        hw_runtime_before_fork(&runtime);
+        pid_t child = fork();
+        if (child == 0) {
+            hw_runtime_after_fork_child(&runtime);
+            hw_control_after_fork_child(&control);
+            bool closed = control.reopen && control.listener.fd < 0;
+#ifndef __SANITIZE_THREAD__ /* which allows no threads in a child */
+            closed = closed && hw_control_open(&control) == NULL && says(J("{'ping':true}\n"), "ping");
+            hw_control_close(&control);
+#endif
+            _exit(closed ? 0 : 1);
+        }
+        hw_runtime_after_fork_parent(&runtime);
+        hw_control_after_fork_parent(&control);
+        int status;
+        waitpid(child, &status, 0);
+        CHECK_EQUAL(0, (uint64_t)status);
+    }
+    CHECK_EQUAL(1, (uint64_t)files());
+    atomic_store(&over, true);
+    pthread_join(client, NULL);
+    tear_down();
+}
+
+TEST(stale_files_are_swept)
+{
+    set_up();
+    CHECK(hw_control_open(&control) == NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        hw_control_after_fork_child(&control);
+        _exit(hw_socket_open(&control) == NULL ? 0 : 1); /* its file stays */
+    }
+    waitpid(child, NULL, 0);
+    CHECK_EQUAL(2, (uint64_t)files());
+    hw_control_close(&control);
+    CHECK_EQUAL(1, (uint64_t)files());
+    CHECK(hw_control_open(&control) == NULL);
+    CHECK(says(J("{'ping':true}\n"), "ping"));
+    CHECK_EQUAL(1, (uint64_t)files());
+    tear_down();
+}
+
+TESTS({ "opens", opens_answers_and_closes }, { "everything", everything_at_once }, { "forks", forks_while_clients_ask },
+      { "stale", stale_files_are_swept })

@@ -1,0 +1,186 @@
+# frozen_string_literal: true
+
+require "control/controlled_process"
+require "headway/version"
+
+# docs/control-protocol.md: what is asked and answered.
+class ControlProtocolTest < Minitest::Test
+  include ControlledProcesses
+
+  SLEEPING = "Thread.new { sleep }.name = 'worker'; ready; sleep"
+
+  def test_ping
+    path = program(SLEEPING).socket
+    answer = ask(path, { ping: true })
+
+    assert_equal [1, Headway::VERSION, RUBY_VERSION, @programs.first.pid], answer[:ping].values_at(:schema, :headway, :ruby, :pid)
+    assert_operator answer[:ping][:wall], :>, 0
+    assert_kind_of String, answer[:ping][:command]
+  end
+
+  def test_statistics_are_those_of_headway_stats
+    program = program(<<~RUBY)
+      require "json"
+      worker = Thread.new { loop { sleep 0.001 } }
+      worker.name = "worker"
+      Thread.new { Thread.pass }.tap { |thread| thread.name = "gone" }.join
+      Headway.thread(worker).quantum_ms = 2.5
+      ready
+      $stdin.gets
+      loop { sleep 0.002; puts JSON.generate(Headway.stats) }
+    RUBY
+    asked = stats(program.socket)
+    own = JSON.parse(line_of(program), symbolize_names: true)
+
+    assert_equal own.keys, own.keys & asked.keys
+    assert_equal own[:process].keys.sort, asked[:process].keys.sort
+    assert_equal({ policy: "fair", quantum_ms: 100, preempt: "signal" }, asked.slice(:policy, :quantum_ms, :preempt))
+    assert_equal own[:threads].map { |row| row[:name] }.sort, asked[:threads].map { |row| row[:name] }.sort
+    own[:threads].zip(asked[:threads]) { |ours, theirs| assert_equal ours.keys, ours.keys & theirs.keys }
+    worker = asked[:threads].find { |row| row[:name] == "worker" }
+    assert_equal [true, 1, 2.5], worker.values_at(:alive, :count, :quantum_ms)
+    assert_includes %w[running ready suspended], worker[:state]
+    assert_equal [false, nil, nil], asked[:threads].find { |row| row[:name] == "gone" }.values_at(:alive, :id, :state)
+    assert_equal 0, asked[:threads_left_out]
+  end
+
+  def test_times_of_a_thread_add_up
+    path = program("3.times { Thread.new { loop { nil } } }; 3.times { Thread.new { loop { sleep 0.001 } } }; ready; sleep").socket
+    before = stats(path)
+    sleep 0.3
+    after = stats(path)
+    by_id = before[:threads].to_h { |row| [row[:id], row] }
+
+    after[:threads].each do |row|
+      earlier = by_id.fetch(row[:id])
+      passed = %i[running ready suspended].sum { |state| row[state] - earlier[state] }
+      assert_in_delta after[:wall] - before[:wall], passed, 0.05, row[:name]
+    end
+  end
+
+  def test_settings_are_changed_together_or_not_at_all
+    program = program(<<~RUBY)
+      ready
+      while $stdin
+        puts [Headway.policy, Headway.quantum_ms, Headway.preempt].inspect
+        sleep 0.02
+      end
+    RUBY
+    path = program.socket
+    said = ->(text) { await("the program sees #{text}") { line_of(program) == text } }
+
+    said['[:fair, 100, :signal]']
+    assert_equal({ settings: { policy: "quantum", preempt: "poll", quantum_ms: 2.5 } },
+                 ask(path, { set: { policy: "quantum", quantum_ms: 2.5, preempt: "poll" } }))
+    said['[:quantum, 2.5, :poll]']
+    assert_equal({ policy: "quantum", preempt: "poll", quantum_ms: 2.5 }, ask(path, { get: "settings" })[:settings])
+    assert_match(/quantum_ms is 0: /, ask(path, { set: { policy: "fair", quantum_ms: 0 } })[:error])
+    assert_equal "quantum", ask(path, { get: "settings" })[:settings][:policy]
+    assert_equal 20, ask(path, { set: { "quantum_ms" => "20" } })[:settings][:quantum_ms]
+    said['[:quantum, 20, :poll]']
+  end
+
+  def test_settings_of_the_program_and_of_a_client_follow_each_other
+    program = program("ready; Thread.pass until Headway.quantum_ms == 7; Headway.policy = :quantum; ready; sleep")
+    ask(program.socket, { set: { quantum_ms: 7 } })
+    await_ready(program)
+
+    assert_equal({ policy: "quantum", preempt: "signal", quantum_ms: 7 }, ask(program.socket, { get: "settings" })[:settings])
+  end
+
+  def test_bad_values_get_the_words_of_the_settings
+    require "headway/settings"
+    path = program(SLEEPING).socket
+    { quantum_ms: [0, -1, 0.5, 4_294_968, "abc", "", "1_000", " 5", nil, true, [], "9" * 90], policy: ["nope", "Fair", 1, nil],
+      preempt: ["nope", "", false] }.each do |name, values|
+      values.each do |value|
+        error = ask(path, { set: { name => value } }).fetch(:error)
+        ours = assert_raises(Headway::SettingError) { Headway::Settings.public_send(name, value) }.message
+
+        assert_equal ours[/: give .*/], error[/: give .*/]
+        assert_equal ours, error if value.is_a?(Integer) || (value.is_a?(String) && value.size < 60)
+      end
+    end
+    assert_equal 100, ask(path, { get: "settings" })[:settings][:quantum_ms]
+  end
+
+  def test_good_values_of_every_form
+    path = program(SLEEPING).socket
+    { 1 => 1, 4_294_967 => 4_294_967, 1.5 => 1.5, "2.25" => 2.25, "1e1" => 10, 1.0 => 1 }.each do |value, result|
+      assert_equal result, ask(path, { set: { quantum_ms: value } })[:settings][:quantum_ms], value.inspect
+    end
+    assert_equal 30, ask(path, '{"set":{"quantum_ms":3E+1}}')[:settings][:quantum_ms]
+  end
+
+  NO_REQUESTS = {
+    "" => "it ends too early", "{" => "a name in it has no quotes", "nonsense" => "it is no JSON", "[]" => "it is no object",
+    "{}" => "it must have one member", '{"get":"stats","ping":true}' => "it must have one member",
+    '{"get":"stats"} x' => "something follows it", '{"get":"sta' => "a string in it is wrong", "{\"get\":\"a\tb\"}" => "a string",
+    '{"get":[[[[[]]]]]}' => "nested too deeply", "{\"a\":[#{"1," * 40}1]}" => "too many members", '{"get":01}' => "a number",
+    '{"get":"\\ud8"}' => "a string", '{"get" "stats"}' => "has no value", '{"frob":1}' => 'no request is named "frob"',
+    '{"get":"frob"}' => 'there is no "frob" to get', '{"get":1}' => "there is no 1 to get", '{"set":{}}' => "nothing to set",
+    '{"set":1}' => "set is 1: give an object", '{"set":{"frob":1}}' => 'no setting is named "frob"',
+    '{"dump":"relative"}' => 'dump is "relative": give an absolute path', '{"dump":1}' => "dump is 1"
+  }.freeze
+
+  def test_what_is_no_request_gets_an_error_and_the_connection_goes_on
+    socket = connect(program(SLEEPING).socket)
+    NO_REQUESTS.each do |line, words|
+      socket.write("#{line}\n")
+      assert_includes answer(socket)[:error], words, line
+    end
+    socket.write("{\"ping\":true}\r\n")
+    assert answer(socket)[:ping]
+  ensure
+    socket&.close
+  end
+
+  def test_several_requests_in_one_write_are_answered_in_order
+    socket = connect(program(SLEEPING).socket)
+    socket.write("{\"ping\":true}\n{\"get\":\"stats\"}\n{\"get\":\"settings\"}\nx\n")
+    assert_equal %i[ping stats settings error], Array.new(4) { answer(socket).keys.first }
+    socket.write("\n" * 4000)
+    4000.times { assert answer(socket)[:error] }
+  ensure
+    socket&.close
+  end
+
+  def test_a_dump_without_a_recorder_is_an_error
+    program = program("ready; loop { sleep 0.01 }")
+
+    assert_equal "nothing is being recorded in this process", ask(program.socket, { dump: true })[:error]
+    assert_equal "nothing is being recorded in this process", ask(program.socket, { dump: "/tmp/x" })[:error]
+  end
+
+  def test_a_dump_is_rubys_to_make
+    program = program(<<~RUBY)
+      module Headway::Recorder
+        def self.recording? = true
+        def self.dump(path = "/chosen") = path == "/bad" ? raise(IOError, "no room\nfor it") : path
+      end
+      ready
+      loop { sleep 0.01 }
+    RUBY
+
+    assert_equal({ dump: "/a b\u00e9\"" }, ask(program.socket, { dump: "/a b\u00e9\"" }))
+    assert_equal({ dump: "/chosen" }, ask(program.socket, { dump: true }))
+    assert_equal({ error: "no room" }, ask(program.socket, { dump: "/bad" }))
+  end
+
+  def test_names_of_threads_of_any_bytes_and_length
+    program = program(<<~'RUBY')
+      names = ["\u00e9\u4e2d", "a\"b\\c", "tab\there", "x" * 300, "bad \xff byte".b.force_encoding("UTF-8")]
+      names.each { |name| Thread.new { loop { sleep 0.01 } }.name = name rescue ready }
+      ready
+      loop { sleep 0.01 }
+    RUBY
+    names = await("all names") do
+      list = stats(program.socket)[:threads].map { |row| row[:name] }
+      list if list.include?("x" * 95)
+    end
+
+    assert_includes names, "\u00e9\u4e2d"
+    assert_includes names, "a\"b\\c"
+    assert_includes names, "tab\there"
+  end
+end
