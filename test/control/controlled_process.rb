@@ -95,7 +95,7 @@ module ControlledProcesses
   def connect(path)
     loop do
       socket = UNIXSocket.new(path)
-      socket.getpeereid
+      socket.getpeername
       return socket
     rescue Errno::ENOTCONN
       socket.close
