@@ -107,8 +107,6 @@ static VALUE
 errand_thread(void *unused)
 {
     int state = 0;
-    struct hw_thread *record = hw_record_of(rb_thread_current());
-    if (record) record->hidden = true;
     rb_protect(run_errands, Qnil, &state);
     if (state) rb_set_errinfo(Qnil);
     hw_control_errands_end(&hw_control);
@@ -120,9 +118,8 @@ errand_thread(void *unused)
 static VALUE
 create_thread(VALUE unused)
 {
-    VALUE thread = rb_thread_create(errand_thread, NULL);
-    struct hw_thread *record = hw_record_of(thread);
-    if (record) record->hidden = true;
+    hw_runtime.hides_next = true; /* its STARTED comes on this thread, in here */
+    rb_thread_create(errand_thread, NULL);
     return Qnil;
 }
 
@@ -134,6 +131,7 @@ on_job(void *unused)
     if (!ending && hw_in_main_ractor() && hw_control_errands_due(&hw_control)) {
         wait.over = false;
         rb_protect(create_thread, Qnil, &state);
+        hw_runtime.hides_next = false;
         if (state) {
             rb_set_errinfo(Qnil);
             hw_control_errands_end(&hw_control);

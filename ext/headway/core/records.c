@@ -46,6 +46,7 @@ hw_runtime_add(struct hw_runtime *rt, enum hw_state state, bool fresh)
     struct hw_thread *thread = take_record(rt);
     if (thread == NULL) return NULL;
     thread->fresh = fresh;
+    thread->hidden = fresh && rt->hides_next;
     if (state == HW_RUNNING) thread->pthread = pthread_self();
     pthread_mutex_lock(&rt->lock);
     uint64_t now = hw_now_ns();

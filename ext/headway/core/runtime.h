@@ -54,6 +54,7 @@ struct hw_runtime {
     pthread_t ticker;
     pthread_cond_t ticker_cond;
     bool ticker_runs, ticker_must_end, poll_due;
+    bool hides_next;        /* with the GVL: the thread that is created next is nobody's business */
     bool sample_due;        /* observe: the next job looks at its thread's stack */
     uint64_t tick_ns;       /* when the scheduler wants the next tick */
     uint64_t ticker_wake_ns;  /* when the ticker wakes by itself */
