@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "headway/bench"
+require "tmpdir"
 
 class BenchChildTest < Minitest::Test
   Child = Headway::Bench::Child
@@ -22,9 +23,13 @@ class BenchChildTest < Minitest::Test
   end
 
   def test_a_stuck_program_is_killed
-    error = assert_raises(Headway::Bench::Error) { Child.run([RbConfig.ruby, "-e", "sleep"], limit_s: 0.5) }
-    assert_match(/did not finish within/, error.message)
-    assert_raises(Errno::ECHILD) { Process.wait }
+    Dir.mktmpdir do |directory|
+      file = File.join(directory, "pid")
+      program = [RbConfig.ruby, "-e", "File.write(ARGV.first, Process.pid); sleep", file]
+      error = assert_raises(Headway::Bench::Error) { Child.run(program, limit_s: 2) }
+      assert_match(/did not finish within/, error.message)
+      assert_raises(Errno::ESRCH) { Process.kill(0, Integer(File.read(file))) }
+    end
   end
 
   def test_a_program_that_does_not_exist
