@@ -15,8 +15,8 @@ module Headway
       "run" => [:Run, "run a command with Headway"],
       "report" => [:Report, "what a trace file says: summary, HTML page, Perfetto, Firefox and more"],
       "bench" => [:Bench, "measure what Headway changes"],
-      "top" => [:Top, "live view of a process that runs Headway"],
-      "ctl" => [:Ctl, "read and change the settings of a running process"],
+      "top" => [:Top, "who runs and who waits, in a running process"],
+      "ctl" => [:Ctl, "settings of a running process, read and changed"],
       "doctor" => [:Doctor, "what works on this Ruby and machine, and what it costs"]
     }.freeze
 
@@ -71,12 +71,7 @@ module Headway
                 elsif name.start_with?("-") then "unknown option #{name}"
                 else "unknown command #{name.scrub.inspect}"
                 end
-        "#{wrong}: give #{names} (headway --help says more)"
-      end
-
-      def names
-        *first, last = COMMANDS.keys
-        "#{first.join(", ")} or #{last}"
+        "#{wrong}: give #{COMMANDS.keys[...-1].join(", ")} or #{COMMANDS.keys.last} (headway --help says more)"
       end
 
       def print_help

@@ -39,6 +39,18 @@ class RunRecordTest < Minitest::Test
     end
   end
 
+  def test_traces_of_earlier_runs_stay_and_are_left_out
+    in_directory do |directory|
+      earlier = File.join(directory, "out.20261120.headway")
+      File.write(earlier, "somebody's")
+      result = headway_ruby(PROGRAM, "--record=out.headway", "--report=out.html", chdir: directory)
+
+      assert_match(/report written/, result.err)
+      assert_equal "somebody's", File.read(earlier)
+      assert_equal %w[out.20261120.headway out.headway out.html], Dir.children(directory).sort
+    end
+  end
+
   def test_a_relative_path_means_where_the_command_was_started
     in_directory do |directory|
       headway_ruby("Dir.chdir('/'); #{PROGRAM}", "--record=out.headway", chdir: directory)

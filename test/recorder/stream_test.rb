@@ -20,9 +20,9 @@ class RecorderStreamTest < Harness::RecorderTest
       seen = kinds("napper") & STATES
       assert_equal :started, seen.first
       assert_includes kinds("napper"), :exited
-      holds = kinds("napper").each_cons(2).select { |before, _| before == :resumed }
+      holds = kinds("napper").select { |kind| STATES.include?(kind) }.each_cons(2).select { |before, _| before == :resumed }
       assert_operator holds.size, :>=, 3
-      assert_empty holds.map(&:last) - %i[suspended preempted exited blame], "every hold ends"
+      assert_empty holds.map(&:last) - %i[suspended preempted exited], "every hold ends"
     end
   end
 

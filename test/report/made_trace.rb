@@ -1,7 +1,21 @@
 # frozen_string_literal: true
 
+# How the segments of lanes are coded.
+module Leb128
+  def leb128(number)
+    bytes = []
+    while number > 127
+      bytes << ((number & 127) | 128)
+      number >>= 7
+    end
+    (bytes << number).pack("C*")
+  end
+end
+
 # A trace made by hand: what Headway::Trace answers, worked out the slow obvious way from each thread's segments.
 class MadeTrace
+  include Leb128
+
   TICK_S = 1e-7
   STATES = { running: 0, ready: 1, suspended: 2, absent: 3 }.freeze
 
@@ -126,15 +140,6 @@ class MadeTrace
       from = (at / TICK_S).round
       leb128(((((at += seconds) / TICK_S).round - from) << 2) | state)
     end.join.b
-  end
-
-  def leb128(number)
-    bytes = []
-    while number > 127
-      bytes << ((number & 127) | 128)
-      number >>= 7
-    end
-    (bytes << number).pack("C*")
   end
 end
 

@@ -2,14 +2,14 @@
 
 require "trace/trace_case"
 require "cli/command_line"
+require "report/forms"
 require "report/proto_decoder"
-require "headway/report"
 require "json"
-require "stringio"
 
 # From a trace file to each report.
 class RealTraceTest < TraceCase
   include CommandLine
+  include ReportForms
 
   def test_every_form
     path = file(known_trace)
@@ -113,20 +113,6 @@ class RealTraceTest < TraceCase
   end
 
   private
-
-  def report(form, trace)
-    output = StringIO.new(String.new(encoding: form == :perfetto ? "BINARY" : "UTF-8"))
-    Headway::Report.public_send(form, trace, output)
-    output.string
-  end
-
-  def keys_of(value)
-    case value
-    when Hash then value.keys + value.values.flat_map { |one| keys_of(one) }
-    when Array then value.flat_map { |one| keys_of(one) }
-    else []
-    end.uniq
-  end
 
   def state_sums(packets, track, names)
     sums = Hash.new(0.0)

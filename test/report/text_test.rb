@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "stringio"
 require "json"
-require "headway/report"
+require "report/forms"
 require "report/made_trace"
 
 # The forms that are text: summary, Markdown, collapsed stacks, JSON.
 class TextTest < Minitest::Test
+  include ReportForms
+
   def test_summary
     text = report(:text, MadeTraces.stalled)
 
@@ -99,21 +100,5 @@ class TextTest < Minitest::Test
     %i[text markdown json collapsed perfetto firefox].each { |form| report(form, document) }
 
     assert_equal 1, trace.analyses
-  end
-
-  private
-
-  def report(form, trace)
-    output = StringIO.new(String.new(encoding: form == :perfetto ? "BINARY" : "UTF-8"))
-    Headway::Report.public_send(form, trace, output)
-    output.string
-  end
-
-  def keys_of(value)
-    case value
-    when Hash then value.keys + value.values.flat_map { |one| keys_of(one) }
-    when Array then value.flat_map { |one| keys_of(one) }
-    else []
-    end.uniq
   end
 end

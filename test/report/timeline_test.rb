@@ -6,6 +6,8 @@ require "headway/report/timeline"
 require "report/made_trace"
 
 class TimelineTest < Minitest::Test
+  include Leb128
+
   Timeline = Headway::Report::Timeline
 
   # Any schedule in which one thread at a time runs: each wait is split among holders as the slow way does it.
@@ -59,14 +61,5 @@ class TimelineTest < Minitest::Test
     expected = row[:waited_for].to_h { |part| part.values_at(:thread, :s) }
 
     (expected.keys | sums.keys).each { |holder| assert_in_delta expected.fetch(holder, 0.0), sums[holder] / 1e7, 1e-4 }
-  end
-
-  def leb128(number)
-    bytes = []
-    while number > 127
-      bytes << ((number & 127) | 128)
-      number >>= 7
-    end
-    (bytes << number).pack("C*")
   end
 end

@@ -37,7 +37,6 @@ module Headway
         end
 
         def supervise(options, command, files)
-          files.forget_earlier
           status = Supervision.run { become(options, command) }
           write_report(files)
           Supervision.end_like(status)

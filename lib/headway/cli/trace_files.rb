@@ -13,22 +13,14 @@ module Headway
         @report = report && checked(report, "--report")
         @directory = Dir.mktmpdir("headway") if report && record.nil?
         @record = record ? checked(record, "--record") : @directory && File.join(@directory, "run.headway")
+        @earlier = there.to_h { |path| [path, File.mtime(path)] }
       end
 
       attr_reader :record, :report
 
-      # @return [Array<String>] the command's trace and those of its children
+      # @return [Array<String>] the command's trace and those of its children, but none an earlier run has left
       def written
-        extension = File.extname(@record)
-        stem = @record.delete_suffix(extension)
-        child = /\A#{Regexp.escape(File.basename(stem))}(\.\d+)+#{Regexp.escape(extension)}\z/
-        children = Dir.children(File.dirname(@record)).grep(child)
-        [@record, *children.sort.map { |name| File.join(File.dirname(@record), name) }].select { |path| File.size?(path) }
-      end
-
-      # Traces an earlier run has left must not get into this run's report.
-      def forget_earlier
-        written.each { |path| File.delete(path) }
+        there.reject { |path| @earlier[path] == File.mtime(path) }
       end
 
       # @return [void]
@@ -37,6 +29,16 @@ module Headway
       end
 
       private
+
+      def there
+        return [] unless @record
+
+        extension = File.extname(@record)
+        stem = @record.delete_suffix(extension)
+        child = /\A#{Regexp.escape(File.basename(stem))}(\.\d+)+#{Regexp.escape(extension)}\z/
+        children = Dir.children(File.dirname(@record)).grep(child)
+        [@record, *children.sort.map { |name| File.join(File.dirname(@record), name) }].select { |path| File.size?(path) }
+      end
 
       def checked(path, option)
         path = File.expand_path(path)
