@@ -18,9 +18,8 @@ void hw_hooks_init(void);    /* takes the thread-specific key; with the GVL, in 
 const char *hw_hooks_add(void); /* installs the hooks and adds the threads there are; NULL, or the reason it can't */
 void hw_hooks_remove(void);
 struct hw_thread *hw_record_of(VALUE thread); /* NULL: not tracked */
-VALUE hw_thread_name(VALUE thread); /* its name, else "main", else where it was created */
+VALUE hw_thread_name(VALUE thread); /* its name, else "main", else where it was created; from then on the runtime knows it, too */
 VALUE hw_thread_site(VALUE thread); /* where it was created; "" for the main thread */
-void hw_hooks_forget(VALUE thread);
 bool hw_in_main_ractor(void);
 
 /* yield.c */
@@ -34,7 +33,7 @@ extern struct hw_strings hw_strings;
 void hw_blame_init(VALUE native);
 bool hw_blame_prepare(void);    /* with the GVL: false when memory is short */
 void hw_blame_sample(const struct hw_thread *record, uint64_t weight_ns, uint64_t now); /* in the job */
-void hw_blame_resolve(void);    /* with the GVL, where objects may be made */
+void hw_blame_resolve(uint64_t until_ns); /* with the GVL, where objects may be made */
 
 /* record.c */
 extern bool hw_record_ending;   /* a stop is under way without the GVL */
@@ -52,8 +51,7 @@ void hw_mark_init(VALUE headway);
 /* stats.c */
 void hw_stats_init(VALUE native);
 
-/* errands.c */
-void hw_errands_init(VALUE native);
-void hw_errands_after_fork(void); /* in the child */
+/* control_methods.c */
+void hw_control_methods_init(VALUE native);
 
 #endif

@@ -30,16 +30,6 @@ hw_in_main_ractor(void)
     return rb_ractor_local_storage_ptr(main_ractor_key) != NULL;
 }
 
-/* From now on the thread is none of ours. With the GVL. */
-void
-hw_hooks_forget(VALUE thread)
-{
-    struct hw_thread *record = hw_record_of(thread);
-    if (record == NULL) return;
-    rb_internal_thread_specific_set(thread, key, NULL);
-    hw_runtime_discard(&hw_runtime, record);
-}
-
 static void
 on_started(VALUE thread)
 {
@@ -47,6 +37,7 @@ on_started(VALUE thread)
     struct hw_thread *record = hw_runtime_add(&hw_runtime, HW_SUSPENDED, true);
     rb_internal_thread_specific_set(thread, key, record);
     hw_ticker_ensure(&hw_runtime);
+    hw_control_ensure(&hw_control);
     hw_record_thread_started();
 }
 
@@ -110,7 +101,7 @@ creation_site(VALUE thread)
     const char *last = end;
     while (last > first && *last != ' ') last--;
     if (last <= first + 1) return text;
-    return rb_str_new(first + 1, last - first - 1);
+    return rb_str_subseq(text, first + 1 - start, last - first - 1);
 }
 
 VALUE
@@ -119,12 +110,21 @@ hw_thread_site(VALUE thread)
     return thread == rb_thread_main() ? rb_str_new_cstr("") : creation_site(thread);
 }
 
-VALUE
-hw_thread_name(VALUE thread)
+static VALUE
+name_or_site(VALUE thread)
 {
     VALUE name = rb_funcall(name_method, rb_intern("bind_call"), 1, thread);
     if (RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) > 0) return name;
-    return thread == rb_thread_main() ? rb_str_new_cstr("main") : creation_site(thread);
+    return thread == rb_thread_main() ? rb_utf8_str_new_cstr("main") : creation_site(thread);
+}
+
+VALUE
+hw_thread_name(VALUE thread)
+{
+    VALUE name = name_or_site(thread);
+    struct hw_thread *record = hw_record_of(thread);
+    if (record) hw_runtime_set_name(&hw_runtime, record, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+    return name;
 }
 
 /* On the ending thread, with the GVL. What follows wakes those that join the thread before it hands an exception (exit, or

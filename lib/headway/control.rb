@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "control/directory"
-require_relative "control/errands"
 
 module Headway
   # The control socket of this process, through which `headway top` and `headway ctl` look at it and change its settings.
@@ -19,7 +18,7 @@ module Headway
         failure = Native.control_open(directory, VERSION, RUBY_VERSION, $PROGRAM_NAME.to_s, ENV["RUBY_MN_THREADS"] == "1")
         return Notices.add("no control socket, so headway top cannot see this process: #{failure}") if failure
 
-        Errands.tell_names
+        Thread.list.each { |thread| Native.thread_name(thread) } # which makes them known to the socket, too
       end
 
       # @return [Boolean] whether the environment switches the socket off

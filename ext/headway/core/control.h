@@ -6,20 +6,26 @@
  * none that the VM knows: it sleeps in poll, and what it tells it reads under the runtime's lock. It answers while every Ruby thread
  * computes, while one holds the GVL in native code, and while all sleep.
  *
- * Errands. What only Ruby knows (names of threads, what the recorder can tell) is fetched by a Ruby thread that lives for just that,
- * which a postponed job starts: `trigger` asks for the job. Statistics wait for it for NAMES_WAIT at the most, and not at all when no
- * thread runs or wants to.
+ * Names. Threads are called what their native threads are, or what Ruby last said (names.h). Frames of blamed stacks can only be
+ * named by Ruby: when some have no name yet `trigger` asks for a postponed job that looks them up. The answer isn't kept waiting
+ * for it; a dump is, for a moment. No request ever starts a Ruby thread.
  *
- * Locks, in order:  control.lock  →  runtime.lock.  control.lock protects all below but the clients, which are the server thread's
- * own, and is taken around whatever changes the runtime's settings, here and in Ruby's methods. Nobody waits for the GVL under it.
+ * Locks, in order:  control.lock  →  recorder.lock  →  runtime.lock.  control.lock protects the settings while they are changed,
+ * here and in Ruby's methods, and descriptors while they come and go. It is held for instants: neither while an answer is written or
+ * sent, nor during a dump. The clients are the server thread's own.
  *
  * fork: the lock is taken across it. In the child the descriptors are closed at once, so that the child neither answers for its
- * parent nor keeps the parent's socket alive; `reopen` then says that a socket of its own is wanted. The parent's file is left alone. */
+ * parent nor keeps the parent's socket alive; what the server thread had in hand is left behind. `reopen` then says that a socket
+ * of its own is wanted: it gets one with its second thread, as with only one there is nobody to wait for. The parent's file is
+ * left alone. */
 #ifndef HW_CONTROL_H
 #define HW_CONTROL_H
 
+#include "figures.h"
 #include "json.h"
 #include "runtime.h"
+#include "stacks.h"
+#include "strings.h"
 
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -45,18 +51,15 @@ struct hw_descriptor {
     ino_t inode;
 };
 
-enum hw_errand { HW_ERRAND_NONE, HW_ERRAND_NAMES, HW_ERRAND_DUMP };
-
 struct hw_client;
 
 struct hw_control {
     pthread_mutex_t lock;
     struct hw_runtime *runtime;
     struct hw_control_facts facts;
-    void (*trigger)(void);      /* any thread: makes Ruby run the errands */
-    /* A recorder that can dump without Ruby sets it: called without the GVL, on the server thread; an empty path is for it to choose.
-     * True: `answer` is the path; false: what went wrong. NULL: Ruby makes the dump, as soon as one of its threads runs. */
-    bool (*dump_natively)(const char *path, char *answer, size_t capacity);
+    const struct hw_strings *strings;
+    const struct hw_stacks *stacks;
+    void (*trigger)(void);      /* any thread: makes Ruby look up the names of frames, soon */
 
     bool open, must_end, reopen;
     bool settings_changed;      /* by a client; Ruby's side has not seen it yet */
@@ -64,37 +67,22 @@ struct hw_control {
     struct hw_descriptor listener, wake_read, wake_write;
     char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
     struct stat file;           /* the socket's, to know it by */
-    struct hw_client *clients;
-
-    /* Errands. */
-    bool names_wanted, errand_runs;
-    uint64_t names_ns;          /* when Ruby last told all names; 0: never */
-    struct hw_text aside;       /* further members of the statistics, as Ruby wrote them: `,"name":…` */
-    enum { HW_DUMP_NONE, HW_DUMP_WANTED, HW_DUMP_TAKEN, HW_DUMP_DONE } dump;
-    bool dump_failed;
-    char dump_path[1024];       /* empty: Ruby chooses */
-    char dump_answer[1024];     /* the path, or what went wrong */
+    struct hw_client *clients, *left_behind; /* the latter: the parent's */
 };
 
-void hw_control_init(struct hw_control *control, struct hw_runtime *runtime, void (*trigger)(void));
+void hw_control_init(struct hw_control *control, struct hw_runtime *runtime, const struct hw_strings *strings,
+                     const struct hw_stacks *stacks, void (*trigger)(void));
 /* Makes directory and socket, and starts the thread. NULL, or why it can't; opening it twice does nothing. */
 const char *hw_control_open(struct hw_control *control);
 /* Ends the thread and removes the file. */
 void hw_control_close(struct hw_control *control);
+/* In a forked child: opens the socket that the fork closed. */
+void hw_control_ensure(struct hw_control *control);
 
 /* pthread_atfork; before the runtime's own. */
 void hw_control_before_fork(struct hw_control *control);
 void hw_control_after_fork_parent(struct hw_control *control);
 void hw_control_after_fork_child(struct hw_control *control);
-
-/* Errands, on the thread that runs them: what is to be done next, with the dump's path; and what came of it. */
-bool hw_control_errands_due(struct hw_control *control);
-enum hw_errand hw_control_next_errand(struct hw_control *control, char *path, size_t capacity);
-void hw_control_set_name(struct hw_control *control, struct hw_thread *thread, const char *name, size_t length);
-void hw_control_names_done(struct hw_control *control, const char *aside, size_t length);
-/* No errand runs any more; one that was begun has failed. */
-void hw_control_errands_end(struct hw_control *control);
-void hw_control_dump_done(struct hw_control *control, const char *answer, size_t length, bool failed);
 
 /* -- inside --------------------------------------------------------------------------------------------------------------- */
 
@@ -104,6 +92,7 @@ void hw_socket_close(struct hw_control *control, bool remove);
 void hw_socket_wake(struct hw_control *control);
 bool hw_socket_whole(const struct hw_descriptor *descriptor); /* still ours */
 int hw_socket_accept(struct hw_control *control);             /* -1: nobody there, or nobody we talk to */
+#define HW_NO_ROOM -2                                         /* for another descriptor */
 
 /* control_sweep.c: files of processes that are gone */
 void hw_control_sweep(struct hw_control *control);
@@ -112,20 +101,24 @@ bool hw_socket_refused(const char *path); /* nobody listens there */
 /* control_client.c */
 bool hw_clients_make(struct hw_control *control);
 void hw_clients_drop(struct hw_control *control);
+void hw_clients_leave(struct hw_control *control); /* in a forked child: to the parent */
 
 /* control_server.c */
 void *hw_control_serve(void *control);
 
-/* control_request.c */
-enum hw_reply { HW_REPLY_READY, HW_REPLY_STATS, HW_REPLY_DUMP };
-/* One line without its end. READY: the answer is written; else it is due when the errand is done, or in vain. */
-enum hw_reply hw_control_request(struct hw_control *control, const char *line, size_t length, struct hw_text *answer);
+/* control_request.c: one line without its end */
+void hw_control_request(struct hw_control *control, const char *line, size_t length, struct hw_text *answer);
 void hw_control_error(struct hw_text *answer, const char *message);
 
-/* control_answer.c */
+/* control_answer.c, control_threads.c, control_blame.c */
 void hw_answer_settings(struct hw_control *control, struct hw_text *answer);
 void hw_answer_ping(struct hw_control *control, struct hw_text *answer);
 void hw_answer_stats(struct hw_control *control, struct hw_text *answer);
-void hw_answer_dump(struct hw_control *control, struct hw_text *answer, bool in_vain);
+void hw_answer_figures(struct hw_text *answer, const struct hw_figures *figures);
+unsigned hw_answer_threads(struct hw_runtime *runtime, struct hw_text *answer); /* the number left out */
+void hw_answer_blame(struct hw_control *control, struct hw_text *answer);
+
+/* control_dump.c: an empty path is for it to choose. False: `answer` says what went wrong; true: it is the path. */
+bool hw_control_dump(struct hw_control *control, const char *path, char *answer, size_t capacity);
 
 #endif

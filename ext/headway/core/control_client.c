@@ -9,10 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define KEPT_CAPACITY (64 * 1024)          /* an answer buffer this small is kept for the next */
-#define RETRY_NS (2 * HW_NS_PER_MS)        /* a trigger may be lost: asked for again after so long */
-#define NAMES_WAIT_NS (50 * HW_NS_PER_MS)
-#define DUMP_WAIT_NS (10 * HW_NS_PER_S)
+#define KEPT_CAPACITY (64 * 1024) /* an answer buffer this small is kept for the next */
 
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0
@@ -21,9 +18,10 @@
 void
 hw_client_drop(struct hw_control *control, struct hw_client *client)
 {
-    if (client->phase == HW_DUMP_DUE && control->dump == HW_DUMP_WANTED) control->dump = HW_DUMP_NONE;
+    pthread_mutex_lock(&control->lock);
     close(client->fd);
     client->fd = -1;
+    pthread_mutex_unlock(&control->lock);
     hw_text_free(&client->answer);
 }
 
@@ -42,6 +40,17 @@ hw_clients_drop(struct hw_control *control)
     for (int i = 0; i < HW_CONTROL_CLIENTS; i++) {
         if (control->clients[i].fd >= 0) hw_client_drop(control, &control->clients[i]);
     }
+}
+
+/* Its buffers may just have been changing. */
+void
+hw_clients_leave(struct hw_control *control)
+{
+    for (int i = 0; i < HW_CONTROL_CLIENTS; i++) {
+        if (control->clients[i].fd >= 0) close(control->clients[i].fd);
+    }
+    control->left_behind = control->clients;
+    control->clients = NULL;
 }
 
 static void
@@ -76,14 +85,13 @@ finish_answer(struct hw_client *client, uint64_t now)
 }
 
 static void
-answer_line(struct hw_control *control, struct hw_client *client, size_t length, uint64_t now)
+answer_line(struct hw_control *control, struct hw_client *client, size_t length)
 {
     hw_text_clear(&client->answer);
-    enum hw_reply reply = hw_control_request(control, client->line, length, &client->answer);
+    hw_control_request(control, client->line, length, &client->answer);
     client->received -= length + 1;
     memmove(client->line, client->line + length + 1, client->received);
-    if (reply == HW_REPLY_READY) finish_answer(client, now);
-    else enter(client, reply == HW_REPLY_STATS ? HW_STATS_DUE : HW_DUMP_DUE, now);
+    finish_answer(client, hw_now_ns()); /* a dump takes its time */
 }
 
 /* False: no whole line is there yet. */
@@ -92,7 +100,7 @@ answer_next(struct hw_control *control, struct hw_client *client, uint64_t now)
 {
     char *end = memchr(client->line, '\n', client->received);
     if (end) {
-        answer_line(control, client, (size_t)(end - client->line), now);
+        answer_line(control, client, (size_t)(end - client->line));
         return true;
     }
     if (client->received < sizeof(client->line)) return false;
@@ -140,93 +148,24 @@ receive(struct hw_control *control, struct hw_client *client, uint64_t now)
     return true;
 }
 
+bool
+hw_client_has_line(const struct hw_client *client)
+{
+    return client->fd >= 0 && client->phase == HW_RECEIVING && memchr(client->line, '\n', client->received);
+}
+
 void
 hw_client_serve(struct hw_control *control, struct hw_client *client, bool readable, uint64_t now)
 {
-    for (;;) {
-        bool on = false;
-        if (client->phase == HW_SENDING) {
-            on = send_answer(control, client, now);
-        }
-        else if (client->phase == HW_RECEIVING) {
-            on = answer_next(control, client, now);
-            if (!on && readable) {
-                readable = false;
-                on = receive(control, client, now);
-            }
-        }
-        if (!on) return;
-    }
-}
-
-/* -- what is due by itself ------------------------------------------------------------------------------------------------ */
-
-/* Nobody holds the GVL or wants it: no Ruby thread will run an errand soon. */
-static bool
-all_sleep(struct hw_control *control)
-{
-    struct hw_runtime *rt = control->runtime;
-    pthread_mutex_lock(&rt->lock);
-    bool sleep = rt->scheduler.holder == NULL && rt->scheduler.counts[HW_IS_READY] == 0;
-    pthread_mutex_unlock(&rt->lock);
-    return sleep;
-}
-
-static void
-look_for_names(struct hw_control *control, struct hw_client *client, uint64_t now)
-{
-    bool done = !control->names_wanted && !control->errand_runs;
-    if (!done && now < client->since_ns + NAMES_WAIT_NS && !all_sleep(control)) {
-        if (control->names_wanted && !control->errand_runs) control->trigger();
-        return;
-    }
-    hw_answer_stats(control, &client->answer);
-    finish_answer(client, now);
-}
-
-static void
-look_for_dump(struct hw_control *control, struct hw_client *client, uint64_t now)
-{
-    bool in_vain = control->dump != HW_DUMP_DONE && now >= client->since_ns + DUMP_WAIT_NS;
-    if (control->dump == HW_DUMP_DONE || in_vain) {
-        hw_answer_dump(control, &client->answer, in_vain);
-        if (control->dump != HW_DUMP_TAKEN) control->dump = HW_DUMP_NONE; /* else it is still being made */
-        finish_answer(client, now);
-        return;
-    }
-    if (control->dump == HW_DUMP_WANTED && !control->errand_runs) control->trigger();
-}
-
-void
-hw_client_look_after(struct hw_control *control, struct hw_client *client, uint64_t now)
-{
-    switch (client->phase) {
-      case HW_STATS_DUE:
-        look_for_names(control, client, now);
-        break;
-      case HW_DUMP_DUE:
-        look_for_dump(control, client, now);
-        break;
-      case HW_RECEIVING:
-        if (now >= client->since_ns + (client->received ? HW_CLIENT_PATIENCE_NS : HW_CLIENT_IDLE_NS)) hw_client_drop(control, client);
-        break;
-      case HW_SENDING:
-        if (now >= client->since_ns + HW_CLIENT_PATIENCE_NS) hw_client_drop(control, client);
-        break;
-    }
+    if (client->phase == HW_SENDING && !send_answer(control, client, now)) return;
+    bool answered = answer_next(control, client, now);
+    if (!answered && readable && receive(control, client, now)) answered = answer_next(control, client, now);
+    if (answered) send_answer(control, client, hw_now_ns());
 }
 
 uint64_t
-hw_client_looks_at_ns(const struct hw_client *client, uint64_t now)
+hw_client_until_ns(const struct hw_client *client)
 {
-    switch (client->phase) {
-      case HW_STATS_DUE:
-      case HW_DUMP_DUE:
-        return now + RETRY_NS;
-      case HW_RECEIVING:
-        return client->since_ns + (client->received ? HW_CLIENT_PATIENCE_NS : HW_CLIENT_IDLE_NS);
-      default:
-        return client->since_ns + HW_CLIENT_PATIENCE_NS;
-    }
+    bool idle = client->phase == HW_RECEIVING && client->received == 0;
+    return client->since_ns + (idle ? HW_CLIENT_IDLE_NS : HW_CLIENT_PATIENCE_NS);
 }
-

@@ -5,7 +5,7 @@
  *   one that doesn't read          is dropped HW_CLIENT_PATIENCE_NS after its answer was written
  *   one that sends too long a line gets an error and is dropped
  *
- * The server thread's own, under control.lock. */
+ * The server thread's own; but descriptors come and go under control.lock, so that a fork finds them whole. */
 #ifndef HW_CONTROL_CLIENT_H
 #define HW_CONTROL_CLIENT_H
 
@@ -14,7 +14,7 @@
 #define HW_CLIENT_IDLE_NS (10 * HW_NS_PER_S)
 #define HW_CLIENT_PATIENCE_NS (2 * HW_NS_PER_S)
 
-enum hw_client_phase { HW_RECEIVING, HW_STATS_DUE, HW_DUMP_DUE, HW_SENDING };
+enum hw_client_phase { HW_RECEIVING, HW_SENDING };
 
 struct hw_client {
     int fd; /* -1: a free place */
@@ -29,10 +29,9 @@ struct hw_client {
 
 void hw_client_begin(struct hw_client *client, int fd, uint64_t now);
 void hw_client_drop(struct hw_control *control, struct hw_client *client);
-/* As far as it goes without waiting: the lines that are there, and one more read. */
+/* As far as it goes without waiting, but no more than one request, so that everybody has a turn. */
 void hw_client_serve(struct hw_control *control, struct hw_client *client, bool readable, uint64_t now);
-/* What is due by itself, and when to look again. */
-void hw_client_look_after(struct hw_control *control, struct hw_client *client, uint64_t now);
-uint64_t hw_client_looks_at_ns(const struct hw_client *client, uint64_t now);
+bool hw_client_has_line(const struct hw_client *client); /* it need not be waited for */
+uint64_t hw_client_until_ns(const struct hw_client *client); /* it is dropped then */
 
 #endif

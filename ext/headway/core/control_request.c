@@ -6,8 +6,6 @@
 
 #define QUANTUM_MIN_NS (1 * HW_NS_PER_MS)
 #define QUANTUM_MAX_NS (UINT64_C(4294967) * HW_NS_PER_MS)
-/* Names of all threads are asked for again after so long. */
-#define NAMES_KEEP_NS (2 * HW_NS_PER_S)
 
 void
 hw_control_error(struct hw_text *answer, const char *message)
@@ -76,15 +74,16 @@ want(struct wanted *wanted, const struct hw_json_token *name, const struct hw_js
     return true;
 }
 
-/* All of it or nothing. */
+/* All of it or nothing. Lock held, so that the program's own changes come before or after. */
 static void
-set(struct hw_control *control, const struct hw_json *json, int object, struct hw_text *answer)
+set_locked(struct hw_control *control, const struct hw_json *json, int object, struct hw_text *answer)
 {
     struct hw_runtime *rt = control->runtime;
     pthread_mutex_lock(&rt->lock);
     struct wanted wanted = { hw_policy_default, rt->preempt };
     wanted.policy.kind = rt->scheduler.policy.kind;
     wanted.policy.quantum_ns = rt->scheduler.policy.quantum_ns;
+    wanted.policy.vm_slice_ns = rt->scheduler.policy.vm_slice_ns;
     bool active = atomic_load(&rt->active);
     pthread_mutex_unlock(&rt->lock);
 
@@ -108,64 +107,46 @@ set(struct hw_control *control, const struct hw_json *json, int object, struct h
     }
 }
 
+static void
+set(struct hw_control *control, const struct hw_json *json, int object, struct hw_text *answer)
+{
+    pthread_mutex_lock(&control->lock);
+    set_locked(control, json, object, answer);
+    pthread_mutex_unlock(&control->lock);
+}
+
 /* -- get, dump, ping ------------------------------------------------------------------------------------------------------ */
 
-static bool
-all_named(struct hw_runtime *rt)
-{
-    pthread_mutex_lock(&rt->lock);
-    const struct hw_thread *thread = rt->scheduler.threads;
-    while (thread && thread->name[0]) thread = thread->next;
-    pthread_mutex_unlock(&rt->lock);
-    return thread == NULL;
-}
-
-static enum hw_reply
+static void
 get(struct hw_control *control, const struct hw_json_token *what, struct hw_text *answer)
 {
-    if (hw_json_is(what, "settings")) {
-        hw_answer_settings(control, answer);
-        return HW_REPLY_READY;
-    }
-    if (!hw_json_is(what, "stats")) {
-        fail(answer, "there is no %s to get: give stats or settings", what);
-        return HW_REPLY_READY;
-    }
-    if (control->names_ns && hw_now_ns() < control->names_ns + NAMES_KEEP_NS && all_named(control->runtime)) {
-        hw_answer_stats(control, answer);
-        return HW_REPLY_READY;
-    }
-    control->names_wanted = true;
-    return HW_REPLY_STATS;
+    if (hw_json_is(what, "settings")) hw_answer_settings(control, answer);
+    else if (hw_json_is(what, "stats")) hw_answer_stats(control, answer);
+    else fail(answer, "there is no %s to get: give stats or settings", what);
 }
 
-static enum hw_reply
+static void
 dump(struct hw_control *control, const struct hw_json_token *path, struct hw_text *answer)
 {
-    char wanted[sizeof(control->dump_path)] = "";
+    char wanted[1001] = "", said[1100];
     bool valid = path->kind == HW_JSON_TRUE ||
                  (path->kind == HW_JSON_STRING && hw_json_unquote(path, wanted, sizeof(wanted)) && wanted[0] == '/');
     if (!valid) {
         fail(answer, "dump is %s: give an absolute path of 1000 bytes at the most, or true", path);
     }
-    else if (control->dump == HW_DUMP_WANTED || control->dump == HW_DUMP_TAKEN) {
-        hw_control_error(answer, "another dump is being made");
+    else if (!hw_control_dump(control, wanted, said, sizeof(said))) {
+        hw_control_error(answer, said);
     }
     else {
-        strcpy(control->dump_path, wanted);
-        if (control->dump_natively == NULL) {
-            control->dump = HW_DUMP_WANTED;
-            return HW_REPLY_DUMP;
-        }
-        control->dump_failed = !control->dump_natively(wanted, control->dump_answer, sizeof(control->dump_answer));
-        hw_answer_dump(control, answer, false);
+        hw_text_add(answer, "{\"dump\":");
+        hw_text_cstring(answer, said);
+        hw_text_add(answer, "}");
     }
-    return HW_REPLY_READY;
 }
 
 #define WHAT_TO_SEND "send {\"get\":\"stats\"}, {\"get\":\"settings\"}, {\"set\":{...}}, {\"dump\":true} or {\"ping\":true}"
 
-enum hw_reply
+void
 hw_control_request(struct hw_control *control, const char *line, size_t length, struct hw_text *answer)
 {
     struct hw_json json;
@@ -177,13 +158,17 @@ hw_control_request(struct hw_control *control, const char *line, size_t length, 
     if (wrong) {
         snprintf(message, sizeof(message), "this is no request, %s: " WHAT_TO_SEND, wrong);
         hw_control_error(answer, message);
-        return HW_REPLY_READY;
+        return;
     }
 
     const struct hw_json_token *value = &json.tokens[name + 1];
-    if (hw_json_is(&json.tokens[name], "get")) return get(control, value, answer);
-    if (hw_json_is(&json.tokens[name], "dump")) return dump(control, value, answer);
-    if (hw_json_is(&json.tokens[name], "ping")) {
+    if (hw_json_is(&json.tokens[name], "get")) {
+        get(control, value, answer);
+    }
+    else if (hw_json_is(&json.tokens[name], "dump")) {
+        dump(control, value, answer);
+    }
+    else if (hw_json_is(&json.tokens[name], "ping")) {
         hw_answer_ping(control, answer);
     }
     else if (!hw_json_is(&json.tokens[name], "set")) {
@@ -195,5 +180,4 @@ hw_control_request(struct hw_control *control, const char *line, size_t length, 
     else {
         set(control, &json, name + 1, answer);
     }
-    return HW_REPLY_READY;
 }

@@ -210,7 +210,7 @@ hw_socket_accept(struct hw_control *control)
 #else
     int fd = accept(control->listener.fd, NULL, NULL);
 #endif
-    if (fd < 0) return -1;
+    if (fd < 0) return errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM ? HW_NO_ROOM : -1;
     fd = descriptor_of(fd).fd;
 #ifdef SO_NOSIGPIPE
     setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &(int){ 1 }, sizeof(int));

@@ -46,7 +46,6 @@ hw_runtime_add(struct hw_runtime *rt, enum hw_state state, bool fresh)
     struct hw_thread *thread = take_record(rt);
     if (thread == NULL) return NULL;
     thread->fresh = fresh;
-    thread->hidden = fresh && rt->hides_next;
     if (state == HW_RUNNING) thread->pthread = pthread_self();
     pthread_mutex_lock(&rt->lock);
     uint64_t now = hw_now_ns();
@@ -69,6 +68,16 @@ hw_runtime_discard(struct hw_runtime *rt, struct hw_thread *thread)
     hw_orders_carry_out(rt, &orders, now);
     pthread_mutex_unlock(&rt->lock);
     hw_orders_finish(rt, &orders);
+}
+
+void
+hw_runtime_set_name(struct hw_runtime *rt, struct hw_thread *thread, const char *name, size_t length)
+{
+    size_t kept = length < sizeof(thread->name) - 1 ? length : sizeof(thread->name) - 1;
+    pthread_mutex_lock(&rt->lock);
+    memcpy(thread->name, name, kept);
+    memset(thread->name + kept, 0, sizeof(thread->name) - kept);
+    pthread_mutex_unlock(&rt->lock);
 }
 
 void

@@ -54,7 +54,6 @@ struct hw_runtime {
     pthread_t ticker;
     pthread_cond_t ticker_cond;
     bool ticker_runs, ticker_must_end, poll_due;
-    bool hides_next;        /* with the GVL: the thread that is created next is nobody's business */
     bool sample_due;        /* observe: the next job looks at its thread's stack */
     uint64_t tick_ns;       /* when the scheduler wants the next tick */
     uint64_t ticker_wake_ns;  /* when the ticker wakes by itself */
@@ -87,6 +86,9 @@ struct hw_ended *hw_runtime_ended(struct hw_runtime *runtime, const char *name, 
 /* All times, counts and histograms start at zero again. */
 void hw_runtime_reset(struct hw_runtime *runtime);
 void hw_runtime_reset_locked(struct hw_runtime *runtime, uint64_t now); /* lock held */
+
+/* What the thread is called, in full. */
+void hw_runtime_set_name(struct hw_runtime *runtime, struct hw_thread *thread, const char *name, size_t length);
 
 /* The current thread ends: it is not preempted any more. */
 void hw_runtime_set_ending(struct hw_runtime *runtime, struct hw_thread *thread);

@@ -4,6 +4,8 @@
 #define _GNU_SOURCE
 #endif
 #include "../control.h"
+#include "../feed.h"
+#include "../names.h"
 #include "json_text.h"
 #include "test.h"
 
@@ -14,7 +16,9 @@
 
 static struct hw_runtime runtime;
 static struct hw_control control;
-static atomic_bool errand_due;
+static struct hw_strings strings;
+static struct hw_stacks stacks;
+static atomic_bool names_due;
 static char directory[64];
 
 static void
@@ -25,7 +29,7 @@ ignore_trigger(void)
 static void
 on_trigger(void)
 {
-    atomic_store(&errand_due, true);
+    atomic_store(&names_due, true);
 }
 
 static void
@@ -34,12 +38,12 @@ set_up(void)
     strcpy(directory, "/tmp/hw-control-XXXXXX");
     if (mkdtemp(directory) == NULL) abort();
     static bool initialised; /* once: its records are kept for reuse */
-    if (!initialised) hw_runtime_init(&runtime, ignore_trigger);
+    if (!initialised) CHECK(hw_runtime_init(&runtime, ignore_trigger) && hw_strings_init(&strings) && hw_stacks_init(&stacks));
     initialised = true;
     struct hw_policy policy = hw_policy_default;
     policy.kind = HW_OBSERVE;
     CHECK(hw_runtime_start(&runtime, &policy, HW_POLL));
-    hw_control_init(&control, &runtime, on_trigger);
+    hw_control_init(&control, &runtime, &strings, &stacks, on_trigger);
     snprintf(control.facts.directory, sizeof(control.facts.directory), "%s/s", directory);
     strcpy(control.facts.headway, "0");
     strcpy(control.facts.ruby, "0");
@@ -63,7 +67,6 @@ tear_down(void)
     hw_control_close(&control);
     hw_runtime_stop(&runtime);
     free(control.clients);
-    hw_text_free(&control.aside);
     CHECK_EQUAL(0, files());
     rmdir(control.facts.directory);
     rmdir(directory);
@@ -154,24 +157,46 @@ change_states(void *unused)
     return NULL;
 }
 
-/* As the binding's job and thread would. */
+/* As the binding's jobs would: stacks are added, and named when somebody asks. */
 static void *
-run_errands(void *unused)
+blame(void *unused)
 {
-    char path[1024];
     (void)unused;
-    while (!atomic_load(&over)) {
-        if (!atomic_exchange(&errand_due, false) || !hw_control_errands_due(&control)) {
-            usleep(200);
+    uint32_t named = 0;
+    for (int line = 1; !atomic_load(&over); line = line % 3000 + 1) {
+        uintptr_t codes[2] = { 1, 2 };
+        int lines[2] = { line, 1 };
+        hw_stacks_add(&stacks, codes, lines, 2, 1000);
+        if (!atomic_exchange(&names_due, false)) {
+            usleep(100);
             continue;
         }
-        enum hw_errand errand;
-        while ((errand = hw_control_next_errand(&control, path, sizeof(path))) != HW_ERRAND_NONE) {
-            if (errand == HW_ERRAND_NAMES) hw_control_names_done(&control, J(",'blame':[]"), 11);
-            else if (path[1] == 'x') break; /* broken off */
-            else hw_control_dump_done(&control, path, strlen(path), false);
+        for (; named < stacks.frame_count; named++) {
+            char name[32];
+            snprintf(name, sizeof(name), "method%u", named);
+            stacks.frames[named].file = hw_strings_number(&strings, "file", 4);
+            stacks.frames[named].method = hw_strings_number(&strings, name, strlen(name));
         }
-        hw_control_errands_end(&control);
+    }
+    return NULL;
+}
+
+/* The flight recorder comes and goes while dumps are asked for. */
+static void *
+record(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&over)) {
+        struct hw_recording *set = calloc(1, sizeof(*set));
+        set->flight = true;
+        set->slots = 1000;
+        if (hw_recorder_start(&runtime.recorder, set) != 0) abort();
+        free(set);
+        hw_feed_open(&runtime);
+        usleep(2000);
+        hw_feed_close(&runtime);
+        hw_recorder_stop(&runtime.recorder);
+        usleep(500);
     }
     return NULL;
 }
@@ -179,8 +204,11 @@ run_errands(void *unused)
 static void *
 ask_all(void *unused)
 {
-    const char *const requests[] = { J("{'get':'stats'}\n"), J("{'ping':true}\n"), J("{'set':{'quantum_ms':7}}\n"), J("{'dump':'/a'}\n"),
-                                            J("{'set':{'policy':'quantum'}}\n"), J("{'set':{'policy':'observe'}}\n"), "garbage\n", J("{'dump':'/x'}\n") };
+    char dump[128];
+    snprintf(dump, sizeof(dump), "{\"dump\":\"%s/dump\"}\n", directory);
+    const char *const requests[] = { J("{'get':'stats'}\n"), J("{'ping':true}\n"), J("{'set':{'quantum_ms':7}}\n"), dump,
+                                     J("{'set':{'policy':'quantum'}}\n"), J("{'set':{'policy':'observe'}}\n"), "garbage\n",
+                                     J("{'dump':'/no/such/directory/x'}\n") };
     (void)unused;
     char answer[256];
     uint64_t answers = 0;
@@ -195,8 +223,9 @@ TEST(everything_at_once)
     set_up();
     atomic_store(&over, false);
     CHECK(hw_control_open(&control) == NULL);
+    void *(*const bodies[])(void *) = { blame, record, change_states, change_states, ask_all, ask_all, ask_all, ask_all };
     pthread_t threads[8];
-    for (int i = 0; i < 8; i++) pthread_create(&threads[i], NULL, i < 3 ? change_states : i < 4 ? run_errands : ask_all, NULL);
+    for (int i = 0; i < 8; i++) pthread_create(&threads[i], NULL, bodies[i], NULL);
     usleep(1000 * test_effort(800));
     atomic_store(&over, true);
     for (int i = 0; i < 8; i++) {
@@ -204,6 +233,9 @@ TEST(everything_at_once)
         pthread_join(threads[i], &answers);
         CHECK(i < 4 || answers != NULL, "client %d had no answer", i);
     }
+    char dump[128];
+    snprintf(dump, sizeof(dump), "%s/dump", directory);
+    CHECK(unlink(dump) == 0, "a dump was made");
     tear_down();
 }
 
@@ -240,10 +272,44 @@ TEST(forks_while_clients_ask)
     tear_down();
 }
 
+static void
+check_name(bool main, int native_id, const char *told, const char *expected)
+{
+    struct hw_naming naming = { .number = 7, .native_id = native_id, .main = main };
+    char name[sizeof(naming.told)];
+    strcpy(naming.told, told);
+    hw_name_of(&naming, name, sizeof(name));
+    CHECK(strcmp(expected, name) == 0, "%s, not %s", name, expected);
+}
+
+TEST(names)
+{
+    int here = hw_native_id();
+    check_name(true, here, "", "main");
+    check_name(true, 0, "boss", "boss");
+    check_name(false, 0, "", "thread 7");
+    check_name(false, 0, "worker", "worker");
+    if (here == 0) return;
+    pthread_setname_np(pthread_self(), "worker");
+    check_name(false, here, "", "worker");
+    check_name(false, here, "workers", "worker");
+    check_name(true, here, "boss", "boss");
+    pthread_setname_np(pthread_self(), "a quite long na");
+    check_name(false, here, "a quite long name", "a quite long name");
+    check_name(false, here, "another name", "a quite long na");
+    pthread_setname_np(pthread_self(), "worker.rb:12");
+    check_name(false, here, "/app/worker.rb:12", "/app/worker.rb:12");
+    check_name(false, here, "/app/worker.rb:123", "worker.rb:12");
+    pthread_setname_np(pthread_self(), "connection_po*");
+    check_name(false, here, "/app/connection_pool.rb:12", "/app/connection_pool.rb:12");
+    check_name(false, here, "/app/connections.rb:12", "connection_po*");
+}
+
 TEST(stale_files_are_swept)
 {
     set_up();
     CHECK(hw_control_open(&control) == NULL);
+    CHECK(says(J("{'ping':true}\n"), "ping"), "it has swept");
     pid_t child = fork();
     if (child == 0) {
         hw_control_after_fork_child(&control);
@@ -259,5 +325,5 @@ TEST(stale_files_are_swept)
     tear_down();
 }
 
-TESTS({ "opens", opens_answers_and_closes }, { "everything", everything_at_once }, { "forks", forks_while_clients_ask },
+TESTS({ "names", names }, { "opens", opens_answers_and_closes }, { "everything", everything_at_once }, { "forks", forks_while_clients_ask },
       { "stale", stale_files_are_swept })
