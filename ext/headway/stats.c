@@ -18,7 +18,7 @@ seconds(uint64_t ns)
 }
 
 static VALUE
-durations_hash(const struct hw_durations *durations)
+durations_hash(const struct hw_spread *durations)
 {
     VALUE hash = rb_hash_new();
     set(hash, "count", ULL2NUM(durations->count));

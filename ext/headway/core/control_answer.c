@@ -85,7 +85,7 @@ hw_answer_ping(struct hw_control *control, struct hw_text *answer)
 /* -- statistics ----------------------------------------------------------------------------------------------------------- */
 
 static void
-add_durations(struct hw_text *answer, const char *name, const struct hw_durations *durations)
+add_durations(struct hw_text *answer, const char *name, const struct hw_spread *durations)
 {
     hw_text_key(answer, name);
     hw_text_add(answer, "{\"count\":");

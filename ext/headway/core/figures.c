@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-static struct hw_durations
+static struct hw_spread
 durations_of(const struct hw_histogram *histogram)
 {
-    return (struct hw_durations){
+    return (struct hw_spread){
         .count = histogram->count,
         .p50_ns = hw_histogram_percentile(histogram, 50),
         .p99_ns = hw_histogram_percentile(histogram, 99),

@@ -4,13 +4,13 @@
 
 #include "thread.h"
 
-struct hw_durations {
+struct hw_spread {
     uint64_t count, p50_ns, p99_ns, max_ns;
 };
 
 struct hw_figures {
     uint64_t time_ns[HW_STATE_COUNT], voluntary, preempted;
-    struct hw_durations wait, hold;
+    struct hw_spread wait, hold;
 };
 
 struct hw_figures hw_figures_of(const struct hw_account *account);

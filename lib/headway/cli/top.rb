@@ -22,7 +22,7 @@ module Headway
           return list(options) if pid.nil?
 
           pid = ProcessArgument.pid(pid)
-          return print_json(ProcessArgument.ask(pid, &:stats)) if options[:json]
+          return print_json(named_stats(pid)) if options[:json]
 
           options[:once] || !$stdout.tty? ? once(pid, options) : watch(pid, options)
         end
@@ -69,10 +69,19 @@ module Headway
         def once(pid, options)
           require_relative "top/frame"
           require_relative "top/sample"
-          sample = Sample.new(ProcessArgument.ask(pid, &:stats))
+          sample = Sample.new(named_stats(pid))
           width = $stdout.tty? ? console_width : nil
           puts Frame.new(sample, sort: options[:sort], command: Control::Processes.command_of(pid)).lines(width: width)
           0
+        end
+
+        # Names of blamed lines are looked up when somebody asks for the first time.
+        def named_stats(pid)
+          stats = ProcessArgument.ask(pid, &:stats)
+          return stats if stats[:blame][:lines].all? { |line| line[:method] }
+
+          sleep 0.05
+          ProcessArgument.ask(pid, &:stats)
         end
 
         def watch(pid, options)

@@ -41,7 +41,7 @@ module Headway
         private
 
         def heading
-          [first_line, settings_line, gvl_line, wait_line, *blame_line, *notices].map { |line| clean(line) }
+          [first_line, settings_line, gvl_line, wait_line, *blame_line].map { |line| clean(line) }
         end
 
         def first_line
@@ -70,12 +70,15 @@ module Headway
           %i[p50 p99 max].map { |part| "#{part} #{Summary::Text.duration(figures[part])}" }.join(" ")
         end
 
+        # The line of code behind which threads waited most; nothing while its name isn't known yet.
         def blame_line
-          line = Array(@stats[:blame]).first
-          line ? ["blame: #{line}"] : []
-        end
+          blame = @stats[:blame]
+          weight, method, file, line = blame[:lines].first&.values_at(:weight, :method, :file, :line)
+          return [] if method.nil?
 
-        def notices = Array(@stats[:notices]).map { |notice| "note: #{notice}" }
+          place = " at #{file}:#{line}" if line.positive?
+          [format("since Headway started: %.0f %% of the waiting behind %s", weight * 100 / blame[:weight], "#{method}#{place}")]
+        end
 
         # Names and commands are whatever the process says: nothing of it may steer the terminal.
         def clean(text) = text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub("?").gsub(/[[:cntrl:]]/, "?")
