@@ -49,6 +49,29 @@ module ControlledProcesses
     program
   end
 
+  class << self
+    attr_accessor :sleeper
+  end
+
+  # A program that does nothing, the same one for all tests that only talk to it.
+  def sleeper
+    ControlledProcesses.sleeper ||= start_sleeper
+    @sockets = ControlledProcesses.sleeper.directory
+    ControlledProcesses.sleeper
+  end
+
+  def start_sleeper
+    directory = File.realpath(Dir.mktmpdir("hw"))
+    sleeper = program("Thread.new { sleep }.name = 'worker'; ready; sleep", sockets: File.join(directory, "sockets"))
+    @programs.delete(sleeper)
+    Minitest.after_run do
+      Process.kill(:KILL, sleeper.pid)
+      Process.wait(sleeper.pid)
+      FileUtils.rm_rf(directory)
+    end
+    sleeper
+  end
+
   def await_ready(program)
     line = line_of(program)
     flunk "the program said #{line.inspect} instead of being ready: #{File.read(program.err)}" unless line == READY
@@ -88,6 +111,31 @@ module ControlledProcesses
   end
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+  # -- the command line, in this process, because most of the time a command takes is that of starting a Ruby
+
+  # What a command said, as {CommandLine#headway} gives it.
+  Said = Struct.new(:out, :err, :status) do
+    def success? = status.success?
+  end
+  Ended = Struct.new(:exitstatus) do
+    def success? = exitstatus.zero?
+  end
+
+  def cli(*words)
+    require "headway/cli"
+    before = ENV.fetch("HEADWAY_CONTROL_DIR", nil)
+    ENV["HEADWAY_CONTROL_DIR"] = @sockets
+    status = nil
+    out, err = capture_io do
+      status = Headway::CLI.call(words.map(&:to_s))
+    rescue SystemExit => error # --help
+      status = error.status
+    end
+    Said.new(out, err, Ended.new(status))
+  ensure
+    ENV["HEADWAY_CONTROL_DIR"] = before
+  end
 
   # -- talking to it
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "control/controlled_process"
+require "headway/control/client"
 
 # `headway ctl`, as it is typed.
 class CtlTest < Minitest::Test
@@ -8,8 +9,15 @@ class CtlTest < Minitest::Test
 
   SLEEPING = "Thread.new { sleep }.name = 'worker'; ready; sleep"
 
+  def test_as_a_command
+    result = headway("ctl", program(SLEEPING).pid.to_s, "set", "quantum", "10", env: { "HEADWAY_CONTROL_DIR" => @sockets })
+
+    assert_said "policy   fair\nquantum  10 ms\npreempt  signal\n", result
+    assert_bad_usage(/no process: give a PID/, headway("ctl"))
+  end
+
   def test_get
-    pid = program(SLEEPING).pid
+    pid = sleeper.pid
 
     assert_said "policy   fair\nquantum  100 ms\npreempt  signal\n", ctl(pid, "get")
     assert_said "fair\n", ctl(pid, "get", "policy")
@@ -33,29 +41,22 @@ class CtlTest < Minitest::Test
   end
 
   def test_dump
-    program = program(<<~RUBY)
-      module Headway::Recorder
-        def self.recording? = true
-        def self.dump(path = "/chosen") = path
-      end
-      ready
-      loop { sleep 0.01 }
-    RUBY
-
-    assert_said "/chosen\n", ctl(program.pid, "dump")
-    assert_said "#{File.join(CommandLine::ROOT, "x.headway")}\n", ctl(program.pid, "dump", "x.headway")
-    assert_bad_usage(/"y" is not expected here/, ctl(program.pid, "dump", "x", "y"))
+    pid = program("Headway::Recorder.start(mode: :flight); #{SLEEPING}").pid
+    Dir.chdir(@directory) { assert_said "#{File.join(@directory, "x.headway")}\n", ctl(pid, "dump", "x.headway") }
+    assert_path_exists File.join(@directory, "x.headway")
+    assert_bad_usage(/"y" is not expected here/, ctl(pid, "dump", "x", "y"))
+    assert_bad_usage(/no flight recorder runs/, ctl(sleeper.pid, "dump"))
   end
 
   def test_help
-    result = headway("ctl", "--help")
+    result = cli("ctl", "--help")
 
     assert_quiet_success result
     assert_match(/\AUsage: headway ctl .*PID get/, result.out)
   end
 
   def test_bad_values
-    pid = program(SLEEPING).pid
+    pid = sleeper.pid
     %w[0 -1 abc 1e99 4294968 10ms].each do |value|
       assert_bad_usage(/quantum is "#{value}": give milliseconds from 1 to 4294967, such as 10/, ctl(pid, "set", "quantum", value))
     end
@@ -69,13 +70,13 @@ class CtlTest < Minitest::Test
   end
 
   def test_bad_usage
-    assert_bad_usage(/no process: give a PID/, headway("ctl"))
-    assert_bad_usage(/"frob" is no action: give get, set or dump/, headway("ctl", "1", "frob"))
-    assert_bad_usage(/nothing to do: give get, set or dump/, headway("ctl", "1"))
-    assert_bad_usage(/unknown option --frob/, headway("ctl", "--frob"))
-    assert_bad_usage(/"b" is not expected here/, headway("ctl", "1", "get", "policy", "b"))
+    assert_bad_usage(/no process: give a PID/, cli("ctl"))
+    assert_bad_usage(/"frob" is no action: give get, set or dump/, cli("ctl", "1", "frob"))
+    assert_bad_usage(/nothing to do: give get, set or dump/, cli("ctl", "1"))
+    assert_bad_usage(/unknown option --frob/, cli("ctl", "--frob"))
+    assert_bad_usage(/"b" is not expected here/, cli("ctl", "1", "get", "policy", "b"))
     ["x", "", "0", "-", "1.5", "99999999999", "0x10", "1\n", "٣"].each do |pid|
-      assert_bad_usage(/is no PID/, headway("ctl", pid, "get"))
+      assert_bad_usage(/is no PID/, cli("ctl", pid, "get"))
     end
   end
 
@@ -105,14 +106,13 @@ class CtlTest < Minitest::Test
   def test_a_stopped_process
     program = program(SLEEPING)
     Process.kill(:STOP, program.pid)
-
-    assert_bad_usage(/process #{program.pid} doesn't answer: is it stopped\?/, ctl(program.pid, "get"))
-    waiting = Array.new(80) do
+    client = Headway::Control::Client.new(program.pid, program.socket, limit: 0.3)
+    waiting = Array.new(80) do # more than its queue takes
       socket = Socket.new(:UNIX, :STREAM)
       socket.connect_nonblock(Socket.pack_sockaddr_un(program.socket)) rescue nil
       socket
     end
-    assert_bad_usage(/process #{program.pid} doesn't answer: is it stopped\?/, ctl(program.pid, "get"))
+    assert_match(/doesn't answer: is it stopped\?/, assert_raises(Headway::Control::ClientError) { client.settings }.message)
     Process.kill(:CONT, program.pid)
     assert_said "100\n", ctl(program.pid, "get", "quantum")
   ensure
@@ -152,7 +152,7 @@ class CtlTest < Minitest::Test
 
   private
 
-  def ctl(*words) = headway("ctl", *words.map(&:to_s), env: { "HEADWAY_CONTROL_DIR" => @sockets })
+  def ctl(*words) = cli("ctl", *words)
 
   def assert_said(text, result)
     assert_quiet_success result

@@ -7,16 +7,14 @@ require "harness/vm_fixture"
 class ControlEverydayTest < Minitest::Test
   include ControlledProcesses
 
-  COMPUTING = "16.times { |number| Thread.new { loop { nil } }.name = \"cpu \#{number}\" }; ready; sleep"
-
-  %i[fair quantum observe].each do |policy|
-    %i[signal poll].each do |preempt|
-      define_method("test_answers_while_every_thread_computes_under_#{policy}_#{preempt}") do
-        program = program(COMPUTING, start: "Headway.start(policy: #{policy.inspect}, preempt: #{preempt.inspect})")
-        10.times { assert_equal 17, stats(program.socket)[:process][:threads] }
-        await("all names") { stats(program.socket)[:threads].map { |row| row[:name] }.include?("cpu 15") }
-      end
+  def test_answers_while_every_thread_computes_under_every_policy
+    program = program("ready; 6.times { |number| Thread.new { loop { nil } }.name = \"cpu \#{number}\" }; loop { nil }")
+    await("all threads") { stats(program.socket)[:threads].size == 7 }
+    %w[observe quantum fair].product(%w[signal poll]) do |policy, preempt|
+      assert_equal policy, ask(program.socket, { set: { policy: policy, preempt: preempt } })[:settings][:policy]
+      3.times { assert_equal 7, stats(program.socket)[:process][:threads] }
     end
+    await("all names") { stats(program.socket)[:threads].map { |row| row[:name] }.sort == [*(0..5).map { |n| "cpu #{n}" }, "main"] }
   end
 
   def test_answers_while_a_thread_holds_the_gvl_in_native_code
@@ -25,15 +23,19 @@ class ControlEverydayTest < Minitest::Test
       require "harness/vm_fixture"
       Harness::FixtureBuild.load
       Thread.new { sleep }.name = "worker"
+      Headway::Recorder.start(mode: :flight)
       ready
-      VMFixture.sleep_holding_gvl(3)
+      VMFixture.sleep_holding_gvl(1.5)
       ready
       sleep
     RUBY
-    before = now
-    20.times { assert_equal 2, stats(program.socket)[:process][:threads] }
-    assert_equal "quantum", ask(program.socket, { set: { policy: "quantum" } })[:settings][:policy]
-    assert_nil program.out.wait_readable(0), "it took #{now - before} s" if now - before < 2
+    asked = Array.new(3) do
+      [stats(program.socket)[:process][:threads],
+       ask(program.socket, { set: { policy: "quantum" } })[:settings][:policy],
+       ask(program.socket, { dump: File.join(@directory, "dump") }).keys]
+    end
+
+    assert_equal [[2, "quantum", [:dump]]], asked.uniq
     await_ready(program)
   end
 
@@ -54,20 +56,22 @@ class ControlEverydayTest < Minitest::Test
     RUBY
   }.freeze
 
-  def test_a_deadlock_is_still_found_also_while_clients_ask
-    DEADLOCKS.each do |name, code|
-      [false, true].each do |asking|
-        program = program("ready; sleep 0.1; #{code}")
-        if asking
-          clients = Array.new(3) { Thread.new { loop { stats(program.socket) } rescue nil } }
-          clients.each { |client| client.report_on_exception = false }
-        end
-        status = ended(program)
+  # All that there is to ask, one after the other, until the process is gone.
+  def keep_asking(path)
+    requests = [{ get: "stats" }, { set: { policy: "quantum", quantum_ms: 20 } }, { dump: File.join(@directory, "dump") },
+                { get: "stats" }, { set: { policy: "fair", preempt: "poll" } }, { set: { preempt: "signal" } }, { ping: true }]
+    Thread.new { requests.cycle { |request| ask(path, request) } rescue nil }
+  end
 
-        refute_predicate status, :success?
-        assert_match(/No live threads left\. Deadlock\?/, File.read(program.err), "#{name}, #{asking}")
-        clients&.each(&:join)
-      end
+  def test_a_deadlock_is_still_found_while_clients_ask
+    DEADLOCKS.each do |name, code|
+      program = program("Headway::Recorder.start(mode: :flight); ready; sleep 0.1; #{code}")
+      clients = Array.new(3) { keep_asking(program.socket) }
+      status = ended(program)
+
+      refute_predicate status, :success?
+      assert_match(/No live threads left\. Deadlock\?/, File.read(program.err), name)
+      clients.each(&:join)
     end
   end
 
@@ -76,7 +80,7 @@ class ControlEverydayTest < Minitest::Test
       ready
       require "timeout"
       lost = 0
-      300.times do |number|
+      100.times do |number|
         inside = Thread::Queue.new
         thread = Thread.new do
           i = 0
@@ -99,55 +103,16 @@ class ControlEverydayTest < Minitest::Test
       puts lost
       ready
     RUBY
-    asking = Thread.new { loop { stats(program.socket) } rescue nil }
+    asking = keep_asking(program.socket)
 
     assert_equal "0", line_of(program, 60), File.read(program.err)[0, 6000]
   ensure
     asking&.kill&.join
   end
 
-  def test_errands_leave_no_trace
-    program = program(<<~RUBY)
-      Thread.report_on_exception = Thread.abort_on_exception = true
-      2.times { Thread.new { loop { sleep 0.001 } } }
-      ready
-      $stdin
-      sleep 0.5
-      puts Thread.list.size
-      puts Headway.stats[:threads].map { |row| row[:name] }.grep(/control/).inspect
-    RUBY
-    30.times { stats(program.socket) && sleep(0.02) rescue break }
-
-    assert_equal "3", line_of(program)
-    assert_equal "[]", line_of(program)
-    assert_empty File.read(program.err)
-  end
-
-  def test_a_program_that_kills_every_thread_it_sees
-    program = program(<<~RUBY)
-      ready
-      until File.exist?(#{File.join("DIRECTORY", "done").inspect}.sub("DIRECTORY", ENV.fetch("HW_TEST_DIRECTORY")))
-        (Thread.list - [Thread.current]).each(&:kill)
-        Thread.new { sleep 0.0005 }
-        Thread.pass
-      end
-      ready
-    RUBY
-    100.times { stats(program.socket) }
-    File.write(File.join(@directory, "done"), "")
-    await_ready(program)
-  end
-
-  def test_a_frozen_thread_group_and_no_more_threads
-    program = program("Thread.new { sleep }; ThreadGroup::Default.freeze; ready; loop { sleep 0.001 }")
-
-    5.times { assert_equal 2, stats(program.socket)[:threads].size }
-    assert_empty File.read(program.err)
-  end
-
   def test_settings_storm_under_load
-    program = program("8.times { Thread.new { loop { nil } } }; 4.times { Thread.new { loop { sleep 0.001 } } }; ready; sleep")
-    200.times do |number|
+    program = program("4.times { Thread.new { loop { nil } } }; 4.times { Thread.new { loop { sleep 0.001 } } }; ready; sleep")
+    100.times do |number|
       ask(program.socket, { set: { policy: %w[fair quantum observe][number % 3], quantum_ms: 1 + (number % 20), preempt: %w[signal poll][number % 2] } })
     end
     ask(program.socket, { set: { policy: "fair" } })
@@ -156,19 +121,20 @@ class ControlEverydayTest < Minitest::Test
     assert_equal 0, stats(program.socket)[:process][:park_timeouts]
   end
 
-  def test_blame_as_the_recorder_keeps_it
-    program = program(<<~'RUBY')
-      def (Headway::Stats).blame(most)
-        { samples: 3, weight: 4.0, folded: 0, stacks: [{ weight: 3.0, samples: 2, frames: [{ method: "A#\u00e9\"", file: "a.rb", line: 7 }] },
-                                                       { weight: 1.0, samples: 1, frames: [] }].first(most) }
+  def test_the_line_that_others_wait_behind
+    program = program(<<~RUBY)
+      class Heavy
+        def work = loop { 1 + 1 }
       end
+      Thread.new { Heavy.new.work }
       ready
       loop { sleep 0.001 }
     RUBY
-    lines = await("blame") { stats(program.socket)[:blame] }
+    line = await("blame with names") { stats(program.socket)[:blame][:lines].find { |row| row[:method].to_s.include?("Heavy#work") } }
 
-    assert_equal ["75 % A#\u00e9\" a.rb:7", "25 %  :"], lines
-    assert_match(/^blame: 75 % A#\u00e9" a\.rb:7$/, headway("top", program.pid.to_s, env: { "HEADWAY_CONTROL_DIR" => @sockets }).out)
+    assert_operator line[:weight], :>, 0
+    assert_equal "-e", line[:file]
+    assert_match(/% of the waiting behind .*Heavy#work at -e:\d/, cli("top", program.pid).out)
   end
 
   def test_under_m_to_n_threads_it_only_observes
@@ -179,17 +145,11 @@ class ControlEverydayTest < Minitest::Test
   end
 
   def test_at_exit_blocks_may_still_be_looked_at
-    program = program("at_exit { Thread.new { sleep }; ready; sleep 1 }", wait: false)
+    program = program("at_exit { Thread.new { sleep }; ready; sleep 0.4 }", wait: false)
     await_ready(program)
 
     assert_equal 2, stats(program.socket)[:process][:threads]
     assert_predicate ended(program), :success?
     assert_empty Dir.children(@sockets)
-  end
-
-  private
-
-  def program(code, env: {}, **options)
-    super(code, env: { "HW_TEST_DIRECTORY" => @directory, **env }, **options)
   end
 end

@@ -2,7 +2,7 @@
 
 require "control/controlled_process"
 
-# A forked child has a socket of its own; it never answers for its parent, nor touches its parent's file.
+# A forked child has a socket of its own from its second thread on; it never answers for its parent, nor touches its parent's file.
 class ControlForkTest < Minitest::Test
   include ControlledProcesses
 
@@ -26,7 +26,7 @@ class ControlForkTest < Minitest::Test
   end
 
   def test_a_parents_end_leaves_the_childs_socket
-    program = program("child = fork { sleep }; puts child; ready; sleep 0.2", wait: false)
+    program = program("child = fork { Thread.new { sleep }; sleep }; puts child; ready; sleep 0.2", wait: false)
     child = line_of(program).to_i
     path = program.socket
     await("the child's socket") { File.socket?(program.socket(child)) }
@@ -40,13 +40,14 @@ class ControlForkTest < Minitest::Test
   end
 
   def test_a_child_keeps_nothing_of_a_killed_parent_alive
-    program = program("puts fork { sleep }; ready; sleep", wait: false)
+    program = program("puts fork { Thread.new { sleep }; sleep }; ready; sleep", wait: false)
     child = line_of(program).to_i
     path = program.socket
     await_ready(program)
     finish(program, :KILL)
 
     assert_raises(Errno::ECONNREFUSED) { connect(path) }
+    await("the child's socket") { File.socket?(program.socket(child)) }
     assert ask(program.socket(child), { ping: true })[:ping]
   ensure
     Process.kill(:KILL, child) if child
@@ -57,7 +58,7 @@ class ControlForkTest < Minitest::Test
       2.times { Thread.new { loop { nil } } }
       Thread.new { loop { sleep 0.001 } }
       ready
-      60.times { |number| Process.wait(fork { number.even? ? exit!(0) : exit(0) }); exit!(1) unless $?.success? }
+      40.times { |number| Process.wait(fork { Thread.new { sleep } if number % 3 == 0; number.even? ? exit!(0) : exit(0) }); exit!(1) unless $?.success? }
       ready
       sleep
     RUBY
@@ -73,8 +74,22 @@ class ControlForkTest < Minitest::Test
     assert ask(program.socket, { ping: true })[:ping]
   end
 
+  def test_a_child_with_one_thread_has_none_unless_it_starts_headway
+    program = program(<<~RUBY, wait: false)
+      puts fork { sleep }
+      puts fork { Headway.start; sleep }
+      sleep
+    RUBY
+    pids = Array.new(2) { line_of(program).to_i }
+    await("the second child's socket") { File.socket?(program.socket(pids.last)) }
+
+    refute File.exist?(program.socket(pids.first))
+  ensure
+    pids&.each { |pid| Process.kill(:KILL, pid) if pid.positive? }
+  end
+
   def test_connections_are_the_parents_alone
-    program = program("ready; $stdout; sleep 0.2; child = fork { sleep }; puts child; sleep", wait: false)
+    program = program("ready; $stdout; sleep 0.2; child = fork { Thread.new { sleep }; sleep }; puts child; sleep", wait: false)
     await_ready(program)
     socket = connect(program.socket)
     child = line_of(program).to_i
@@ -90,7 +105,7 @@ class ControlForkTest < Minitest::Test
 
   def test_a_daemon_has_a_socket
     file = File.join(@directory, "pid")
-    program = program("Process.daemon(true, true); File.write(#{file.inspect}, Process.pid.to_s); sleep", wait: false)
+    program = program("Process.daemon(true, true); Thread.new { sleep }; File.write(#{file.inspect}, Process.pid.to_s); sleep", wait: false)
     status = ended(program)
     assert_predicate status, :success?
     pid = await("the daemon") { File.exist?(file) && File.read(file).to_i.then { |number| number if number.positive? } }
@@ -104,7 +119,7 @@ class ControlForkTest < Minitest::Test
 
   def test_grandchildren_and_children_that_run_programs
     program = program(<<~RUBY, wait: false)
-      puts fork { puts fork { sleep }; sleep }
+      puts fork { puts fork { Thread.new { sleep }; sleep }; Thread.new { sleep }; sleep }
       system("true") or abort
       `true`
       IO.popen("-") { |io| io ? io.read : print("x") }

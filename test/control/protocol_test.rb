@@ -9,13 +9,12 @@ class ControlProtocolTest < Minitest::Test
 
   # What the recorder adds to Headway.stats, and the protocol has in another form or not at all.
   RECORDERS = %i[number waited_for caused blame].freeze
-  SLEEPING = "Thread.new { sleep }.name = 'worker'; ready; sleep"
 
   def test_ping
-    path = program(SLEEPING).socket
+    path = sleeper.socket
     answer = ask(path, { ping: true })
 
-    assert_equal [1, Headway::VERSION, RUBY_VERSION, @programs.first.pid], answer[:ping].values_at(:schema, :headway, :ruby, :pid)
+    assert_equal [1, Headway::VERSION, RUBY_VERSION, sleeper.pid], answer[:ping].values_at(:schema, :headway, :ruby, :pid)
     assert_operator answer[:ping][:wall], :>, 0
     assert_kind_of String, answer[:ping][:command]
   end
@@ -49,7 +48,7 @@ class ControlProtocolTest < Minitest::Test
   def test_times_of_a_thread_add_up
     path = program("3.times { Thread.new { loop { nil } } }; 3.times { Thread.new { loop { sleep 0.001 } } }; ready; sleep").socket
     before = stats(path)
-    sleep 0.3
+    sleep 0.2
     after = stats(path)
     by_id = before[:threads].to_h { |row| [row[:id], row] }
 
@@ -92,7 +91,7 @@ class ControlProtocolTest < Minitest::Test
 
   def test_bad_values_get_the_words_of_the_settings
     require "headway/settings"
-    path = program(SLEEPING).socket
+    path = sleeper.socket
     { quantum_ms: [0, -1, 0.5, 4_294_968, "abc", "", "1_000", " 5", nil, true, [], "9" * 90], policy: ["nope", "Fair", 1, nil],
       preempt: ["nope", "", false] }.each do |name, values|
       values.each do |value|
@@ -107,11 +106,11 @@ class ControlProtocolTest < Minitest::Test
   end
 
   def test_good_values_of_every_form
-    path = program(SLEEPING).socket
+    path = sleeper.socket
     { 1 => 1, 4_294_967 => 4_294_967, 1.5 => 1.5, "2.25" => 2.25, "1e1" => 10, 1.0 => 1 }.each do |value, result|
       assert_equal result, ask(path, { set: { quantum_ms: value } })[:settings][:quantum_ms], value.inspect
     end
-    assert_equal 30, ask(path, '{"set":{"quantum_ms":3E+1}}')[:settings][:quantum_ms]
+    assert_equal 100, ask(path, '{"set":{"quantum_ms":1E+2}}')[:settings][:quantum_ms]
   end
 
   NO_REQUESTS = {
@@ -126,7 +125,7 @@ class ControlProtocolTest < Minitest::Test
   }.freeze
 
   def test_what_is_no_request_gets_an_error_and_the_connection_goes_on
-    socket = connect(program(SLEEPING).socket)
+    socket = connect(sleeper.socket)
     NO_REQUESTS.each do |line, words|
       socket.write("#{line}\n")
       assert_includes answer(socket)[:error], words, line
@@ -138,7 +137,7 @@ class ControlProtocolTest < Minitest::Test
   end
 
   def test_several_requests_in_one_write_are_answered_in_order
-    socket = connect(program(SLEEPING).socket)
+    socket = connect(sleeper.socket)
     socket.write("{\"ping\":true}\n{\"get\":\"stats\"}\n{\"get\":\"settings\"}\nx\n")
     assert_equal %i[ping stats settings error], Array.new(4) { answer(socket).keys.first }
     socket.write("\n" * 4000)
@@ -147,42 +146,56 @@ class ControlProtocolTest < Minitest::Test
     socket&.close
   end
 
-  def test_a_dump_without_a_recorder_is_an_error
-    program = program("ready; loop { sleep 0.01 }")
+  def test_dumps
+    require "headway"
+    assert_match(/no flight recorder runs/, ask(sleeper.socket, { dump: true })[:error])
+    program = program(<<~RUBY)
+      Headway::Recorder.start(mode: :flight)
+      def heavy = loop { 1 + 1 }
+      Thread.new { heavy }.name = "cpu"
+      Thread.new { loop { sleep 0.001 } }.name = "io"
+      sleep 0.1
+      Headway.mark("a mark")
+      Dir.chdir(#{@directory.inspect})
+      ready
+      sleep
+    RUBY
+    dumps = [ask(program.socket, { dump: File.join(@directory, "a \u00e9 dump") }), ask(program.socket, { dump: true })]
 
-    assert_equal "nothing is being recorded in this process", ask(program.socket, { dump: true })[:error]
-    assert_equal "nothing is being recorded in this process", ask(program.socket, { dump: "/tmp/x" })[:error]
+    assert_equal [{ dump: File.join(@directory, "a \u00e9 dump") }, { dump: File.join(@directory, "headway-#{program.pid}.headway") }], dumps
+    dumps.each { |dump| assert_dump dump[:dump], program.pid }
+    assert_match(%r{no dump to /no/such: No such file}, ask(program.socket, { dump: "/no/such" })[:error])
   end
 
-  def test_a_dump_is_rubys_to_make
-    program = program(<<~RUBY)
-      module Headway::Recorder
-        def self.recording? = true
-        def self.dump(path = "/chosen") = path == "/bad" ? raise(IOError, "no room\nfor it") : path
-      end
-      ready
-      loop { sleep 0.01 }
-    RUBY
+  def assert_dump(file, pid)
+    trace = Headway::Trace.open(file).to_h
+    names = trace[:threads].map { |thread| thread[:name] }
 
-    assert_equal({ dump: "/a b\u00e9\"" }, ask(program.socket, { dump: "/a b\u00e9\"" }))
-    assert_equal({ dump: "/chosen" }, ask(program.socket, { dump: true }))
-    assert_equal({ error: "no room" }, ask(program.socket, { dump: "/bad" }))
+    assert_equal [pid], trace[:processes].map { |process| process[:pid] }
+    assert_empty %w[main cpu io] - names
+    assert_match(/heavy/, trace[:blame].to_s)
+    assert_match(/a mark/, trace.to_s)
   end
 
   def test_names_of_threads_of_any_bytes_and_length
-    program = program(<<~'RUBY')
+    program = program(<<~'RUBY', wait: false)
       names = ["\u00e9\u4e2d", "a\"b\\c", "tab\there", "x" * 300, "bad \xff byte".b.force_encoding("UTF-8")]
-      names.each { |name| Thread.new { loop { sleep 0.01 } }.name = name rescue ready }
+      names.each { |name| Thread.new { loop { sleep 0.01 } }.name = name rescue nil }
       ready
-      loop { sleep 0.01 }
+      sleep 0.3
+      Headway.stats
+      ready
+      sleep
     RUBY
-    names = await("all names") do
-      list = stats(program.socket)[:threads].map { |row| row[:name] }
-      list if list.include?("x" * 95)
-    end
+    await_ready(program)
+    assert_includes names_in(program), "x" * 15, "as the native thread is called" if RUBY_PLATFORM.include?("linux")
+    await_ready(program)
+    names = names_in(program)
 
-    assert_includes names, "\u00e9\u4e2d"
-    assert_includes names, "a\"b\\c"
-    assert_includes names, "tab\there"
+    assert_empty ["\u00e9\u4e2d", "a\"b\\c", "tab\there", "x" * 95] - names
   end
+
+  private
+
+  def names_in(program) = stats(program.socket)[:threads].map { |row| row[:name] }
 end

@@ -11,8 +11,13 @@
 
 #include "control.h"
 
-#define HW_CLIENT_IDLE_NS (10 * HW_NS_PER_S)
-#define HW_CLIENT_PATIENCE_NS (2 * HW_NS_PER_S)
+#ifdef HW_TEST
+#define HW_CLIENT_SECOND_NS (100 * HW_NS_PER_MS)
+#else
+#define HW_CLIENT_SECOND_NS HW_NS_PER_S
+#endif
+#define HW_CLIENT_IDLE_NS (10 * HW_CLIENT_SECOND_NS)
+#define HW_CLIENT_PATIENCE_NS (2 * HW_CLIENT_SECOND_NS)
 
 enum hw_client_phase { HW_RECEIVING, HW_SENDING };
 

@@ -12,7 +12,7 @@ module Headway
 
     # Asks one process. Each request has a connection of its own, and none is waited for longer than its limit.
     class Client
-      # Seconds: the server answers within 50 ms, however busy its process is; a dump may take its time.
+      # Seconds: the server answers within milliseconds, however busy its process is; a dump may take its time.
       LIMIT = 3
       DUMP_LIMIT = 15
       ANSWER_BYTES = 8 << 20
@@ -20,9 +20,11 @@ module Headway
 
       # @param pid [Integer]
       # @param path [String] its socket
-      def initialize(pid, path)
+      # @param limit [Numeric] seconds an answer is waited for
+      def initialize(pid, path, limit: LIMIT)
         @pid = pid
         @path = path
+        @limit = limit
       end
 
       attr_reader :pid, :path
@@ -49,7 +51,7 @@ module Headway
 
       # @return what the answer has under the name
       # @raise [ClientError] also when the answer is an error
-      def request(message, name, limit: LIMIT)
+      def request(message, name, limit: @limit)
         answer = parse(exchange("#{JSON.generate(message)}\n", now + limit))
         raise ClientError, answer[:error] if answer[:error]
 

@@ -3,13 +3,14 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "../control.h"
+#include "../control_client.h"
 #include "../feed.h"
 #include "../names.h"
 #include "json_text.h"
 #include "test.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -96,6 +97,15 @@ ask(const char *path, const char *request, char *answer, size_t capacity)
     }
     close(fd);
     return ended;
+}
+
+static int
+connected(void)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    strcpy(address.sun_path, control.path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ? fd : -1;
 }
 
 static bool
@@ -272,6 +282,35 @@ TEST(forks_while_clients_ask)
     tear_down();
 }
 
+/* Seconds, of ten to a second here, until the server hangs up on a client that sends this now and then, or nothing. */
+static double
+hung_up_after(const char *first, const char *then)
+{
+    uint64_t begun = hw_now_ns();
+    int fd = connected();
+    bool over = send(fd, first, strlen(first), MSG_NOSIGNAL) < 0;
+    while (!over && hw_now_ns() < begun + 20 * HW_NS_PER_S) {
+        char bytes[16];
+        usleep(5000);
+        if (then) over = send(fd, then, strlen(then), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno == EPIPE;
+        else over = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) == 0;
+    }
+    close(fd);
+    return over ? (double)(hw_now_ns() - begun) / HW_CLIENT_SECOND_NS : 0;
+}
+
+TEST(slow_clients_are_dropped)
+{
+    set_up();
+    CHECK(hw_control_open(&control) == NULL);
+    CHECK(hung_up_after("", NULL) >= 9.9, "one that says nothing");
+    CHECK(hung_up_after("{", NULL) >= 1.9, "half a request");
+    CHECK(hung_up_after("{", " ") >= 1.9, "one that drips");
+    CHECK(hung_up_after("{", J("{'get':'stats'}\n{'get':'stats'}\n{'get':'stats'}\n{'get':'stats'}\n")) >= 1.9, "one that doesn't read");
+    CHECK(says(J("{'ping':true}\n"), "ping"));
+    tear_down();
+}
+
 static void
 check_name(bool main, int native_id, const char *told, const char *expected)
 {
@@ -325,5 +364,5 @@ TEST(stale_files_are_swept)
     tear_down();
 }
 
-TESTS({ "names", names }, { "opens", opens_answers_and_closes }, { "everything", everything_at_once }, { "forks", forks_while_clients_ask },
+TESTS({ "names", names }, { "slow", slow_clients_are_dropped }, { "opens", opens_answers_and_closes }, { "everything", everything_at_once }, { "forks", forks_while_clients_ask },
       { "stale", stale_files_are_swept })
