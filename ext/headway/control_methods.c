@@ -37,16 +37,16 @@ copy(char *to, size_t capacity, VALUE string)
     to[length] = '\0';
 }
 
-/* Native.control_open(directory, headway, ruby, command, only_observes) -> nil, or why it can't */
+/* Native.control_open(directory, headway, ruby, command, many_to_many) -> nil, or why it can't */
 static VALUE
-control_open(VALUE self, VALUE directory, VALUE headway, VALUE ruby, VALUE command, VALUE only_observes)
+control_open(VALUE self, VALUE directory, VALUE headway, VALUE ruby, VALUE command, VALUE many_to_many)
 {
     struct hw_control_facts facts;
     copy(facts.directory, sizeof(facts.directory), directory);
     copy(facts.headway, sizeof(facts.headway), headway);
     copy(facts.ruby, sizeof(facts.ruby), ruby);
     copy(facts.command, sizeof(facts.command), command);
-    facts.only_observes = RTEST(only_observes);
+    facts.many_to_many = RTEST(many_to_many);
     if (!hw_control.open) hw_control.facts = facts;
     const char *wrong = hw_control_open(&hw_control);
     return wrong ? rb_utf8_str_new_cstr(wrong) : Qnil;

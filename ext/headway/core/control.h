@@ -41,7 +41,7 @@
 struct hw_control_facts {
     char directory[1024];
     char headway[32], ruby[32], command[256];
-    bool only_observes; /* under M:N threads no other policy can be set */
+    bool many_to_many; /* threads share native ones: these have no names of theirs, and policy is observe */
 };
 
 /* A descriptor of ours: some programs close all there are, and the number may be somebody else's then. */
@@ -115,8 +115,12 @@ void hw_answer_settings(struct hw_control *control, struct hw_text *answer);
 void hw_answer_ping(struct hw_control *control, struct hw_text *answer);
 void hw_answer_stats(struct hw_control *control, struct hw_text *answer);
 void hw_answer_figures(struct hw_text *answer, const struct hw_figures *figures);
-unsigned hw_answer_threads(struct hw_runtime *runtime, struct hw_text *answer); /* the number left out */
+unsigned hw_answer_threads(struct hw_control *control, struct hw_text *answer); /* the number left out */
 void hw_answer_blame(struct hw_control *control, struct hw_text *answer);
+
+/* Locks not held. */
+struct hw_naming;
+void hw_answer_name(struct hw_control *control, const struct hw_naming *naming, char *name, size_t capacity);
 
 /* control_dump.c: an empty path is for it to choose. False: `answer` says what went wrong; true: it is the path. */
 bool hw_control_dump(struct hw_control *control, const char *path, char *answer, size_t capacity);

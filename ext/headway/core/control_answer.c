@@ -146,7 +146,7 @@ hw_answer_stats(struct hw_control *control, struct hw_text *answer)
     add_process(control, answer);
     add_settings(control, answer);
     add_totals(control->runtime, answer);
-    unsigned left_out = hw_answer_threads(control->runtime, answer);
+    unsigned left_out = hw_answer_threads(control, answer);
     hw_text_key(answer, "threads_left_out");
     hw_text_number(answer, left_out);
     hw_answer_blame(control, answer);

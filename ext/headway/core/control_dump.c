@@ -40,8 +40,9 @@ await_names_of_frames(struct hw_control *control)
 }
 
 static void
-encode_threads(struct hw_runtime *rt, struct hw_buffer *buffer, size_t room)
+encode_threads(struct hw_control *control, struct hw_buffer *buffer, size_t room)
 {
+    struct hw_runtime *rt = control->runtime;
     struct hw_naming *namings = malloc(room * sizeof(*namings));
     size_t count = 0;
     pthread_mutex_lock(&rt->lock);
@@ -51,7 +52,7 @@ encode_threads(struct hw_runtime *rt, struct hw_buffer *buffer, size_t room)
     pthread_mutex_unlock(&rt->lock);
     for (size_t i = 0; i < count; i++) {
         char name[sizeof(namings->told)];
-        hw_name_of(&namings[i], name, sizeof(name));
+        hw_answer_name(control, &namings[i], name, sizeof(name));
         hw_write_thread(buffer, namings[i].number, name, strlen(name), "", 0);
     }
     free(namings);
@@ -83,7 +84,7 @@ hw_control_dump(struct hw_control *control, const char *wanted, char *answer, si
     struct hw_encoded none = { 0, 0, 0 };
     struct hw_dump dump = { .path = path, .definitions = &definitions };
     hw_feed_instant(rt, &dump);
-    encode_threads(rt, &definitions, dump.known_count);
+    encode_threads(control, &definitions, dump.known_count);
     hw_encode_tables(&definitions, control->strings, control->stacks, &none);
     int error = hw_recorder_dump(&rt->recorder, &dump);
     free((void *)dump.known);

@@ -97,7 +97,7 @@ set_locked(struct hw_control *control, const struct hw_json *json, int object, s
     else if (!active) {
         hw_control_error(answer, "Headway is stopped in this process");
     }
-    else if (control->facts.only_observes && wanted.policy.kind != HW_OBSERVE) {
+    else if (control->facts.many_to_many && wanted.policy.kind != HW_OBSERVE) {
         hw_control_error(answer, "RUBY_MN_THREADS=1: Headway only observes under M:N scheduling");
     }
     else {

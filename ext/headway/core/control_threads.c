@@ -39,6 +39,14 @@ copy_row(struct hw_runtime *rt, const struct listed *listed, struct row *row)
     return lives;
 }
 
+void
+hw_answer_name(struct hw_control *control, const struct hw_naming *naming, char *name, size_t capacity)
+{
+    struct hw_naming known = *naming;
+    if (control->facts.many_to_many) known.native_id = 0;
+    hw_name_of(&known, name, capacity);
+}
+
 static void
 begin_row(struct hw_text *answer)
 {
@@ -47,12 +55,12 @@ begin_row(struct hw_text *answer)
 }
 
 static void
-add_living(struct hw_runtime *rt, struct hw_text *answer, const struct listed *listed)
+add_living(struct hw_control *control, struct hw_text *answer, const struct listed *listed)
 {
     struct row row;
     char name[sizeof(row.naming.told)];
-    if (!copy_row(rt, listed, &row)) return;
-    hw_name_of(&row.naming, name, sizeof(name));
+    if (!copy_row(control->runtime, listed, &row)) return;
+    hw_answer_name(control, &row.naming, name, sizeof(name));
     begin_row(answer);
     hw_text_number(answer, listed->number);
     hw_text_key(answer, "name");
@@ -85,8 +93,9 @@ add_ended(struct hw_runtime *rt, struct hw_text *answer, const struct hw_ended *
 }
 
 unsigned
-hw_answer_threads(struct hw_runtime *rt, struct hw_text *answer)
+hw_answer_threads(struct hw_control *control, struct hw_text *answer)
 {
+    struct hw_runtime *rt = control->runtime;
     struct listed *list = malloc(HW_CONTROL_ROWS * sizeof(*list));
     unsigned rows = 0;
     pthread_mutex_lock(&rt->lock);
@@ -100,7 +109,7 @@ hw_answer_threads(struct hw_runtime *rt, struct hw_text *answer)
     pthread_mutex_unlock(&rt->lock);
 
     hw_text_add(answer, ",\"threads\":[");
-    for (unsigned i = rows; i > 0; i--) add_living(rt, answer, &list[i - 1]); /* the oldest first, as in Thread.list */
+    for (unsigned i = rows; i > 0; i--) add_living(control, answer, &list[i - 1]); /* the oldest first, as in Thread.list */
     free(list);
     while (ended) {
         add_ended(rt, answer, ended);
