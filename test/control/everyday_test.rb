@@ -29,6 +29,8 @@ class ControlEverydayTest < Minitest::Test
       ready
       sleep
     RUBY
+    assert stats(program.socket)
+    assert_nil program.out.wait_readable(0), "it waited for the GVL"
     asked = Array.new(3) do
       [stats(program.socket)[:process][:threads],
        ask(program.socket, { set: { policy: "quantum" } })[:settings][:policy],
@@ -93,10 +95,10 @@ class ControlEverydayTest < Minitest::Test
         sleep 0.001
         if number.even?
           thread.raise("now")
-          lost += 1 unless thread.join(5) && thread.value == :raised
+          lost += 1 unless thread.join(20) && thread.value == :raised
         else
           thread.kill
-          lost += 1 unless thread.join(5) && thread.value.nil?
+          lost += 1 unless thread.join(20) && thread.value.nil?
         end
       end
       20.times { begin; Timeout.timeout(0.002) { loop { nil } }; lost += 1; rescue Timeout::Error; end }
@@ -145,10 +147,11 @@ class ControlEverydayTest < Minitest::Test
   end
 
   def test_at_exit_blocks_may_still_be_looked_at
-    program = program("at_exit { Thread.new { sleep }; ready; sleep 0.4 }", wait: false)
+    program = program("at_exit { Thread.new { sleep }; ready; sleep 0.01 until File.exist?(\"#{@directory}/go\") }", wait: false)
     await_ready(program)
 
     assert_equal 2, stats(program.socket)[:process][:threads]
+    File.write(File.join(@directory, "go"), "")
     assert_predicate ended(program), :success?
     assert_empty Dir.children(@sockets)
   end

@@ -5,13 +5,24 @@
 
 #define LINES 10
 
-/* The waits by innermost frame, in billionths of seconds; NULL: memory is short. */
+/* The number of the innermost frame that is a line of Ruby, rather than a function of C; else of the innermost. */
+static uint32_t
+frame_to_blame(const struct hw_stacks *stacks, const struct hw_blamed_stack *stack, uint32_t frames)
+{
+    const uint32_t *numbers = &stacks->pool[stack->start];
+    for (uint32_t i = 0; i < stack->depth; i++) {
+        if (numbers[i] <= frames && stacks->frames[numbers[i] - 1].line > 0) return numbers[i];
+    }
+    return numbers[0];
+}
+
+/* The waits by frame, in billionths of seconds; NULL: memory is short. */
 static uint64_t *
 weights_of_frames(const struct hw_stacks *stacks, uint32_t frames, uint32_t count)
 {
     uint64_t *weights = calloc(frames, sizeof(*weights));
     for (uint32_t i = 0; weights && i < count; i++) {
-        uint32_t frame = stacks->pool[stacks->stacks[i].start];
+        uint32_t frame = frame_to_blame(stacks, &stacks->stacks[i], frames);
         if (frame <= frames) weights[frame - 1] += stacks->stacks[i].weight_ns;
     }
     return weights;

@@ -27,7 +27,7 @@ module Headway
           Column.new(title: "CLASS", width: 11, key: nil, need: 8,
                      text: ->(row) { row.batch ? "batch" : "interactive" }, order: nil)
         ].freeze
-        NAME = Column.new(title: "THREAD", width: 12, key: "n", need: 0, text: ->(row) { row.name.to_s }, order: name_order)
+        NAME = Column.new(title: "THREAD", width: 15, key: "n", need: 0, text: ->(row) { row.name.to_s }, order: name_order)
 
         SORTS = { wait: ALL[2], run: ALL[1], wait_p50: ALL[3], wait_p99: ALL[4], hold_p50: ALL[5], hold_p99: ALL[6],
                   preempted: ALL[7], state: ALL[0], name: NAME }.freeze

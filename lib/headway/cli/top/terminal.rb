@@ -9,17 +9,20 @@ module Headway
       class Terminal
         ENTER = "\e[?1049h\e[?25l\e[?7l" # another screen, no cursor, no line wrapping
         LEAVE = "\e[?7h\e[?25h\e[?1049l"
+        # A terminal that knows these shows a frame at once; the others pass over them.
+        BEGIN_FRAME = "\e[?2026h\e[H"
+        END_FRAME = "\e[?2026l"
         KEYS = { "\e[A" => :up, "\eOA" => :up, "k" => :up, "\e[B" => :down, "\eOB" => :down, "j" => :down,
                  "\e[5~" => :page_up, "\e[6~" => :page_down, "q" => :quit, "Q" => :quit, "\e" => :quit, "\x03" => :quit,
                  "+" => :longer, "=" => :longer, "-" => :shorter }.freeze
         # Keys that come quickly come together.
         SEQUENCE = /\e\[[\d;?]*[~A-Za-z]|\eO[A-Za-z]|./m
         STYLES = { title: "\e[1m", sorted: "\e[1;7m", running: "\e[32m", ready: "\e[33m" }.freeze
-        private_constant :ENTER, :LEAVE, :KEYS, :SEQUENCE, :STYLES
+        private_constant :ENTER, :LEAVE, :BEGIN_FRAME, :END_FRAME, :KEYS, :SEQUENCE, :STYLES
 
         def initialize(output = $stdout, environment = ENV)
           @output = output
-        @pending = []
+          @pending = []
           @colours = environment["NO_COLOR"].to_s.empty? && environment["TERM"] != "dumb"
         end
 
@@ -47,7 +50,8 @@ module Headway
         # @param lines [Array<String>]
         def draw(lines)
           height, = size
-          @output.write("\e[H", lines.first(height).map { |line| "#{line}\e[K" }.join("\r\n"), "\e[J")
+          # Erased before it is written: after a line that is as wide as the terminal, its last character would go.
+          @output.write(BEGIN_FRAME, lines.first(height).map { |line| "\e[K#{line}" }.join("\r\n"), END_FRAME)
           @output.flush
         end
 
