@@ -33,6 +33,18 @@ class ControlLifecycleTest < Minitest::Test
     end
   end
 
+  def test_clients_keep_no_process_from_ending
+    program = program("Headway::Recorder.start(mode: :flight); #{SLEEPING}")
+    clients = ["", "{", "{\"get\":\"stats\"}\n" * 100, "{\"dump\":\"#{@directory}/dump\"}\n" * 100].map do |text|
+      connect(program.socket).tap { |socket| socket.write(text) }
+    end
+    finish(program, :TERM)
+
+    assert_empty Dir.children(@sockets)
+  ensure
+    clients&.each(&:close)
+  end
+
   def test_a_stop_closes_it_and_a_start_opens_it_again
     program = program("ready; $stdin; Headway.stop; ready; sleep 0.1; Headway.start; ready; sleep", wait: false)
     3.times { await_ready(program) }

@@ -7,8 +7,8 @@ require "headway/version"
 class ControlProtocolTest < Minitest::Test
   include ControlledProcesses
 
-  # What the recorder adds to Headway.stats, and the protocol has in another form or not at all.
-  RECORDERS = %i[number waited_for caused blame].freeze
+  # What Headway.stats has beyond the protocol.
+  MORE = %i[waited_for caused].freeze
 
   def test_ping
     path = sleeper.socket
@@ -24,7 +24,8 @@ class ControlProtocolTest < Minitest::Test
       require "json"
       worker = Thread.new { loop { sleep 0.001 } }
       worker.name = "worker"
-      Thread.new { Thread.pass }.tap { |thread| thread.name = "gone" }.join
+      Thread.new { Thread.current.name = "gone" }.join
+      sleep 0.01 # the worker's native thread has its name now
       Headway.thread(worker).quantum_ms = 2.5
       ready
       $stdin.gets
@@ -33,15 +34,15 @@ class ControlProtocolTest < Minitest::Test
     asked = stats(program.socket)
     own = JSON.parse(line_of(program), symbolize_names: true)
 
-    assert_empty own.keys - RECORDERS - asked.keys
-    assert_empty own[:process].keys - RECORDERS - asked[:process].keys
+    assert_empty own.keys - MORE - asked.keys
+    assert_empty own[:process].keys - MORE - asked[:process].keys
     assert_equal({ policy: "fair", quantum_ms: 100, preempt: "signal" }, asked.slice(:policy, :quantum_ms, :preempt))
     assert_equal own[:threads].map { |row| row[:name] }.sort, asked[:threads].map { |row| row[:name] }.sort
-    own[:threads].zip(asked[:threads]) { |ours, theirs| assert_empty ours.keys - RECORDERS - theirs.keys }
+    own[:threads].zip(asked[:threads]) { |ours, theirs| assert_empty ours.keys - MORE - theirs.keys }
     worker = asked[:threads].find { |row| row[:name] == "worker" }
     assert_equal [true, 1, 2.5], worker.values_at(:alive, :count, :quantum_ms)
     assert_includes %w[running ready suspended], worker[:state]
-    assert_equal [false, nil, nil], asked[:threads].find { |row| row[:name] == "gone" }.values_at(:alive, :id, :state)
+    assert_equal [false, nil, nil], asked[:threads].find { |row| row[:name] == "gone" }.values_at(:alive, :number, :state)
     assert_equal 0, asked[:threads_left_out]
   end
 
@@ -54,10 +55,10 @@ class ControlProtocolTest < Minitest::Test
     times << now
     after = stats(path)
     times << now
-    by_id = before[:threads].to_h { |row| [row[:id], row] }
+    by_number = before[:threads].to_h { |row| [row[:number], row] }
 
     after[:threads].each do |row|
-      earlier = by_id.fetch(row[:id])
+      earlier = by_number.fetch(row[:number])
       passed = %i[running ready suspended].sum { |state| row[state] - earlier[state] }
       assert_includes (times[2] - times[1])..(times[3] - times[0]), passed, row[:name]
     end

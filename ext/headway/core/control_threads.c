@@ -51,7 +51,7 @@ static void
 begin_row(struct hw_text *answer)
 {
     if (answer->length && answer->bytes[answer->length - 1] == '}') hw_text_add(answer, ",");
-    hw_text_add(answer, "{\"id\":");
+    hw_text_add(answer, "{\"number\":");
 }
 
 static void

@@ -26,7 +26,7 @@ module Headway
 
         # @return [Array<Row>]
         def rows
-          @rows ||= living.map { |thread| row(thread, @before&.thread(thread[:id])) }
+          @rows ||= living.map { |thread| row(thread, @before&.thread(thread[:number])) }
         end
 
         # @return [Float] threads that ran, and that waited, at a time
@@ -38,9 +38,9 @@ module Headway
         def preempted = switch_rate(:preempted)
 
         # @return [Hash, nil] a thread of the answer
-        def thread(id)
-          @by_id ||= living.to_h { |thread| [thread[:id], thread] }
-          @by_id[id]
+        def thread(number)
+          @by_number ||= living.to_h { |thread| [thread[:number], thread] }
+          @by_number[number]
         end
 
         private
