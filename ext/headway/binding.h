@@ -2,6 +2,7 @@
 #ifndef HW_BINDING_H
 #define HW_BINDING_H
 
+#include "control.h"
 #include "runtime.h"
 #include "stacks.h"
 #include "strings.h"
@@ -10,14 +11,16 @@
 #include <ruby/thread.h>
 
 extern struct hw_runtime hw_runtime;
+extern struct hw_control hw_control;
 
 /* hooks.c */
 void hw_hooks_init(void);    /* takes the thread-specific key; with the GVL, in the main Ractor */
 const char *hw_hooks_add(void); /* installs the hooks and adds the threads there are; NULL, or the reason it can't */
 void hw_hooks_remove(void);
 struct hw_thread *hw_record_of(VALUE thread); /* NULL: not tracked */
-VALUE hw_thread_name(VALUE thread); /* its name, else "main", else where it was created */
+VALUE hw_thread_name(VALUE thread); /* its name, else "main", else where it was created; from then on the runtime knows it, too */
 VALUE hw_thread_site(VALUE thread); /* where it was created; "" for the main thread */
+bool hw_in_main_ractor(void);
 
 /* yield.c */
 void hw_yield_init(void);
@@ -30,7 +33,7 @@ extern struct hw_strings hw_strings;
 void hw_blame_init(VALUE native);
 bool hw_blame_prepare(void);    /* with the GVL: false when memory is short */
 void hw_blame_sample(const struct hw_thread *record, uint64_t weight_ns, uint64_t now); /* in the job */
-void hw_blame_resolve(void);    /* with the GVL, where objects may be made */
+void hw_blame_resolve(uint64_t until_ns); /* with the GVL, where objects may be made */
 
 /* record.c */
 extern bool hw_record_ending;   /* a stop is under way without the GVL */
@@ -50,5 +53,8 @@ void hw_collections_attend(void); /* takes or gives up the hook, after Headway o
 
 /* stats.c */
 void hw_stats_init(VALUE native);
+
+/* control_methods.c */
+void hw_control_methods_init(VALUE native);
 
 #endif

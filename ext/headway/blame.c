@@ -1,11 +1,11 @@
 /* Blame: what the holder was doing while others waited, weighted by their waits.
  *
  * hw_blame_sample runs in the job (yield.c): with the GVL, on the holder. It calls rb_profile_frames, which allocates nothing and
- * checks no interrupts, and puts the stack into a table allocated beforehand. Names are looked up later, in Ruby methods and at
- * the end of a thread, by hw_blame_resolve. Until then and after, the table keeps the code its frames stand for alive, and where
- * it is: rb_gc_mark pins.
+ * checks no interrupts, and puts the stack into a table allocated beforehand. Names are looked up later, by hw_blame_resolve: in Ruby
+ * methods, at the end of a thread, and in a job of its own when a client of the control socket found one missing. Until then and
+ * after, the table keeps the code its frames stand for alive, and where it is: rb_gc_mark pins.
  *
- * The tables of stacks and strings are protected by the GVL of the main Ractor; threads of others never get here. */
+ * The tables of stacks and strings are changed with the GVL of the main Ractor; threads of others never get here. */
 #include "binding.h"
 
 #include <ruby/debug.h>
@@ -44,22 +44,36 @@ string_number(VALUE string)
     return hw_strings_number(&hw_strings, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
 }
 
-/* With the GVL, where objects may be made. */
+struct names {
+    VALUE code;
+    uint32_t method, file;
+};
+
+static VALUE
+look_up(VALUE data)
+{
+    struct names *names = (struct names *)data;
+    VALUE path = rb_profile_frame_absolute_path(names->code);
+    names->file = string_number(NIL_P(path) ? rb_profile_frame_path(names->code) : path);
+    names->method = string_number(rb_profile_frame_full_label(names->code));
+    return Qnil;
+}
+
+/* With the GVL, where objects may be made. Calls no method, so it neither checks interrupts nor runs the program's code; what
+ * may be raised (memory is short, names in encodings that don't mix) ends here. */
 void
-hw_blame_resolve(void)
+hw_blame_resolve(uint64_t until_ns)
 {
     static uint32_t resolved;
     if (hw_stacks.frames == NULL) return;
-    for (; resolved < hw_stacks.frame_count; resolved++) {
-        VALUE code = (VALUE)hw_stacks.frames[resolved].code;
-        uint32_t method = HW_STRING_OTHERS, file = 0;
-        if (code) {
-            VALUE path = rb_profile_frame_absolute_path(code);
-            method = string_number(rb_profile_frame_full_label(code));
-            file = string_number(NIL_P(path) ? rb_profile_frame_path(code) : path);
-        }
-        hw_stacks.frames[resolved].method = method;
-        hw_stacks.frames[resolved].file = file ? file : string_number(Qnil);
+    for (; resolved < hw_stacks.frame_count && hw_now_ns() < until_ns; resolved++) {
+        struct names names = { (VALUE)hw_stacks.frames[resolved].code, HW_STRING_OTHERS, string_number(Qnil) };
+        VALUE error = rb_errinfo();
+        int state = 0;
+        if (names.code) rb_protect(look_up, (VALUE)&names, &state);
+        if (state) rb_set_errinfo(error);
+        hw_stacks.frames[resolved].file = names.file;
+        hw_stacks.frames[resolved].method = names.method;
     }
 }
 
@@ -95,7 +109,7 @@ blame(VALUE self, VALUE most)
 {
     long wanted = NUM2LONG(most);
     uint64_t samples = 0, weight_ns = 0;
-    hw_blame_resolve();
+    hw_blame_resolve(HW_NEVER);
     uint32_t count = hw_stacks.stack_count, used = 0;
     VALUE memory;
     uint32_t *order = ALLOCV_N(uint32_t, memory, count + 1);

@@ -1,6 +1,7 @@
 /* What a trace's numbers stand for: names of threads, strings, frames, stacks. Looked up with the GVL, where objects may be made:
  * when a thread ends, at marks, at a dump and at the end; never in a hook or in the job. */
 #include "definitions.h"
+#include "encode_tables.h"
 
 #include <string.h>
 
@@ -10,28 +11,10 @@
 static struct hw_recorder *const recorder = &hw_runtime.recorder;
 static struct {
     uint64_t session, refreshed_ns;
-    uint32_t strings, frames, stacks; /* of this session: written so far */
+    struct hw_encoded tables; /* of this session: so far */
 } written;
 
 /* -- definitions -------------------------------------------------------------------------------------------------------- */
-
-static void
-encode_tables(struct hw_buffer *buffer, uint32_t *strings, uint32_t *frames, uint32_t *stacks)
-{
-    for (; *strings < hw_strings.count; ++*strings) {
-        size_t length;
-        const char *bytes = hw_strings_get(&hw_strings, *strings + 1, &length);
-        if (!hw_write_string(buffer, *strings + 1, bytes, length)) return;
-    }
-    for (; *frames < hw_stacks.frame_count; ++*frames) {
-        const struct hw_blamed_frame *frame = &hw_stacks.frames[*frames];
-        if (frame->method == 0 || !hw_write_frame(buffer, *frames + 1, frame->method, frame->file, frame->line)) return;
-    }
-    for (; *stacks < hw_stacks.stack_count; ++*stacks) {
-        const struct hw_blamed_stack *stack = &hw_stacks.stacks[*stacks];
-        if (!hw_write_stack(buffer, *stacks + 1, &hw_stacks.pool[stack->start], stack->depth)) return;
-    }
-}
 
 /* [number, name, site] of every living thread */
 static VALUE
@@ -64,16 +47,16 @@ VALUE
 hw_definitions_gather(void)
 {
     VALUE rows = living_threads();
-    hw_blame_resolve();
+    hw_blame_resolve(HW_NEVER);
     return rows;
 }
 
 void
 hw_definitions_encode(struct hw_buffer *buffer, VALUE rows)
 {
-    uint32_t strings = 0, frames = 0, stacks = 0;
+    struct hw_encoded none = { 0, 0, 0 };
     encode_threads(buffer, rows);
-    encode_tables(buffer, &strings, &frames, &stacks);
+    hw_encode_tables(buffer, &hw_strings, &hw_stacks, &none);
 }
 
 /* Mode stream: what has become known since the last time. Where objects may be made. */
@@ -88,7 +71,7 @@ write_definitions(void)
     written.refreshed_ns = hw_now_ns();
     struct hw_buffer *buffer = hw_recorder_definitions(recorder);
     encode_threads(buffer, rows);
-    encode_tables(buffer, &written.strings, &written.frames, &written.stacks);
+    hw_encode_tables(buffer, &hw_strings, &hw_stacks, &written.tables);
     hw_recorder_definitions_done(recorder);
 }
 

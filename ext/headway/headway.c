@@ -1,7 +1,7 @@
 /* Headway::Native: the methods lib/headway.rb builds its face on, fork, and the end of the process.
  *
  * Suggested reading order: core/policy.h (who must give way and when), core/scheduler.h (states and invariants), core/runtime.h
- * (locks, who calls what), hooks.c, yield.c.
+ * (locks, who calls what), hooks.c, yield.c; for the control socket core/control.h, control_methods.c.
  *
  * Every method here runs with the GVL and keeps it, so none can interleave with another. */
 #include "binding.h"
@@ -47,7 +47,10 @@ start(VALUE self, VALUE kind, VALUE preempt, VALUE quantum_ns)
     struct hw_policy policy = policy_of(kind, quantum_ns);
     enum hw_preempt mode = (enum hw_preempt)NUM2INT(preempt);
     if (atomic_load(&hw_runtime.active)) {
+        pthread_mutex_lock(&hw_control.lock);
         hw_runtime_configure(&hw_runtime, &policy, mode);
+        hw_control.settings_changed = false;
+        pthread_mutex_unlock(&hw_control.lock);
         return Qnil;
     }
     const char *reason = hw_hooks_add();
@@ -66,6 +69,7 @@ static VALUE
 stop(VALUE self)
 {
     if (!atomic_load(&hw_runtime.active)) return Qfalse;
+    hw_control_close(&hw_control);
     hw_runtime_stop(&hw_runtime);
     hw_hooks_remove();
     hw_collections_attend();
@@ -126,6 +130,14 @@ set_thread_quantum_ns(VALUE self, VALUE thread, VALUE ns)
     return Qtrue;
 }
 
+/* Native.thread_name(thread) -> its name, else "main", else where it was created */
+static VALUE
+thread_name(VALUE self, VALUE thread)
+{
+    if (!rb_obj_is_kind_of(thread, rb_cThread)) rb_raise(rb_eTypeError, "not a Thread: %"PRIsVALUE, rb_obj_class(thread));
+    return hw_thread_name(thread);
+}
+
 /* Whether preemption fell back to polling because the signal's handler was replaced. */
 static VALUE
 signal_lost_p(VALUE self)
@@ -135,14 +147,27 @@ signal_lost_p(VALUE self)
 
 /* -- fork and exit ------------------------------------------------------------------------------------------------------ */
 
-static void before_fork(void) { hw_runtime_before_fork(&hw_runtime); }
-static void after_fork_parent(void) { hw_runtime_after_fork_parent(&hw_runtime); }
+static void
+before_fork(void)
+{
+    hw_control_before_fork(&hw_control);
+    hw_runtime_before_fork(&hw_runtime);
+}
+
+static void
+after_fork_parent(void)
+{
+    hw_runtime_after_fork_parent(&hw_runtime);
+    hw_control_after_fork_parent(&hw_control);
+}
+
 static void
 after_fork_child(void)
 {
     hw_stacks_reset(&hw_stacks);
     hw_record_ending = false; /* the thread that was ending a recording isn't there any more */
     hw_runtime_after_fork_child(&hw_runtime);
+    hw_control_after_fork_child(&hw_control);
 }
 
 /* Freed when the VM finalises its objects: after every at_exit block and the last thread, before the VM itself is gone. A
@@ -150,6 +175,7 @@ after_fork_child(void)
 static void
 on_vm_end(void *unused)
 {
+    hw_control_close(&hw_control);
     hw_record_finish();
     if (atomic_load(&hw_runtime.active)) hw_runtime_stop(&hw_runtime);
 }
@@ -166,6 +192,7 @@ Init_headway(void)
     hw_yield_init();
     if (!hw_runtime_init(&hw_runtime, hw_trigger)) rb_memerror();
     hw_hooks_init();
+    hw_control_methods_init(native); /* before fork can be */
     pthread_atfork(before_fork, after_fork_parent, after_fork_child);
     rb_gc_register_mark_object(rb_data_typed_object_wrap(rb_cObject, &hw_runtime, &sentinel_type));
 
@@ -190,6 +217,7 @@ Init_headway(void)
     rb_define_singleton_method(native, "batch?", batch_p, 1);
     rb_define_singleton_method(native, "thread_quantum_ns", thread_quantum_ns, 1);
     rb_define_singleton_method(native, "set_thread_quantum_ns", set_thread_quantum_ns, 2);
+    rb_define_singleton_method(native, "thread_name", thread_name, 1);
     rb_define_singleton_method(native, "signal_lost?", signal_lost_p, 0);
     rb_define_singleton_method(native, "pass", hw_pass, 0);
     hw_stats_init(native);

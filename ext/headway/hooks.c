@@ -24,8 +24,8 @@ hw_record_of(VALUE thread)
     return key_missing ? NULL : rb_internal_thread_specific_get(thread, key);
 }
 
-static bool
-in_main_ractor(void)
+bool
+hw_in_main_ractor(void)
 {
     return rb_ractor_local_storage_ptr(main_ractor_key) != NULL;
 }
@@ -33,10 +33,11 @@ in_main_ractor(void)
 static void
 on_started(VALUE thread)
 {
-    if (!in_main_ractor()) return; /* the creator's; the new thread is none of ours then either */
+    if (!hw_in_main_ractor()) return; /* the creator's; the new thread is none of ours then either */
     struct hw_thread *record = hw_runtime_add(&hw_runtime, HW_SUSPENDED, true);
     rb_internal_thread_specific_set(thread, key, record);
     hw_ticker_ensure(&hw_runtime);
+    hw_control_ensure(&hw_control);
     hw_record_thread_started();
 }
 
@@ -57,7 +58,7 @@ on_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, voi
         break;
       case RUBY_INTERNAL_THREAD_EVENT_RESUMED:
         if (!record->ractor_known) {
-            if (!in_main_ractor()) {
+            if (!hw_in_main_ractor()) {
                 rb_internal_thread_specific_set(data->thread, key, NULL);
                 hw_runtime_discard(&hw_runtime, record);
                 return;
@@ -100,7 +101,7 @@ creation_site(VALUE thread)
     const char *last = end;
     while (last > first && *last != ' ') last--;
     if (last <= first + 1) return text;
-    return rb_str_new(first + 1, last - first - 1);
+    return rb_str_subseq(text, first + 1 - start, last - first - 1);
 }
 
 VALUE
@@ -109,12 +110,21 @@ hw_thread_site(VALUE thread)
     return thread == rb_thread_main() ? rb_str_new_cstr("") : creation_site(thread);
 }
 
-VALUE
-hw_thread_name(VALUE thread)
+static VALUE
+name_or_site(VALUE thread)
 {
     VALUE name = rb_funcall(name_method, rb_intern("bind_call"), 1, thread);
     if (RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) > 0) return name;
-    return thread == rb_thread_main() ? rb_str_new_cstr("main") : creation_site(thread);
+    return thread == rb_thread_main() ? rb_utf8_str_new_cstr("main") : creation_site(thread);
+}
+
+VALUE
+hw_thread_name(VALUE thread)
+{
+    VALUE name = name_or_site(thread);
+    struct hw_thread *record = hw_record_of(thread);
+    if (record) hw_runtime_set_name(&hw_runtime, record, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+    return name;
 }
 
 /* On the ending thread, with the GVL. What follows wakes those that join the thread before it hands an exception (exit, or
@@ -124,7 +134,7 @@ on_thread_end(rb_event_flag_t event, VALUE unused_data, VALUE unused_self, ID un
 {
     VALUE thread = rb_thread_current();
     struct hw_thread *record = hw_record_of(thread);
-    if (record == NULL || !in_main_ractor()) return;
+    if (record == NULL || !hw_in_main_ractor()) return;
     hw_runtime_set_ending(&hw_runtime, record); /* first: what follows checks interrupts */
     VALUE name = hw_thread_name(thread);
     hw_record_thread_end(thread, record, name);
@@ -164,7 +174,7 @@ const char *
 hw_hooks_add(void)
 {
     if (key_missing) return key_missing;
-    if (!in_main_ractor()) return "Headway can only be started from the main Ractor";
+    if (!hw_in_main_ractor()) return "Headway can only be started from the main Ractor";
     add_living_threads();
     if (hook == NULL) {
         hook = rb_internal_thread_add_event_hook(on_event,

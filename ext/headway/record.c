@@ -110,21 +110,12 @@ record_dump(VALUE self, VALUE path)
 {
     struct hw_buffer definitions = { NULL, 0, 0 };
     VALUE rows = hw_definitions_gather();
-    if (recorder->ring.slots == NULL || hw_record_ending || !recorder->set.flight) return rb_utf8_str_new_cstr("no flight recorder runs");
+    struct hw_dump dump = { .path = StringValueCStr(path), .definitions = &definitions };
+    if (hw_record_ending || !hw_recorder_announce_dump(recorder)) return rb_utf8_str_new_cstr("no flight recorder runs");
     hw_definitions_encode(&definitions, rows);
-
-    size_t room = hw_runtime.scheduler.living + 64;
-    struct hw_known *known = malloc(room * sizeof(*known));
-    struct hw_dump dump = { .path = StringValueCStr(path), .definitions = &definitions, .known = known };
-    pthread_mutex_lock(&hw_runtime.lock);
-    dump.now = hw_now_ns();
-    dump.known_count = known ? hw_feed_copy_known(&hw_runtime, known, room) : 0;
-    hw_ring_walk_start(&recorder->ring, &dump.walk);
-    pthread_mutex_unlock(&hw_runtime.lock);
-
-    hw_recorder_announce_dump(recorder);
+    hw_feed_instant(&hw_runtime, &dump);
     if (rb_nogvl(dump_without_gvl, &dump, NULL, NULL, RB_NOGVL_INTR_FAIL) == NULL) dump_without_gvl(&dump);
-    free(known);
+    free((void *)dump.known);
     free(definitions.bytes);
     RB_GC_GUARD(path);
     return dump.error ? reason(dump.error) : rb_ary_new_from_args(2, ULL2NUM(dump.events), ULL2NUM(dump.bytes));

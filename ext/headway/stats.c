@@ -1,41 +1,9 @@
 /* Headway::Native.snapshot: the accounts as Ruby hashes. Numbers are copied out under the runtime's lock, objects made after. */
 #include "binding.h"
+#include "figures.h"
 #include "machine.h"
 
 #include <string.h>
-
-struct durations {
-    uint64_t count, p50_ns, p99_ns, max_ns;
-};
-
-struct account_copy {
-    uint64_t time_ns[HW_STATE_COUNT], voluntary, preempted;
-    struct durations wait, hold;
-};
-
-static struct durations
-copy_histogram(const struct hw_histogram *histogram)
-{
-    return (struct durations){
-        .count = histogram->count,
-        .p50_ns = hw_histogram_percentile(histogram, 50),
-        .p99_ns = hw_histogram_percentile(histogram, 99),
-        .max_ns = histogram->max_ns,
-    };
-}
-
-static struct account_copy
-copy_account(const struct hw_account *account)
-{
-    struct account_copy copy = {
-        .voluntary = account->voluntary,
-        .preempted = account->preempted,
-        .wait = copy_histogram(&account->wait),
-        .hold = copy_histogram(&account->hold),
-    };
-    for (int state = 0; state < HW_STATE_COUNT; state++) copy.time_ns[state] = account->time_ns[state];
-    return copy;
-}
 
 static void
 set(VALUE hash, const char *name, VALUE value)
@@ -50,7 +18,7 @@ seconds(uint64_t ns)
 }
 
 static VALUE
-durations_hash(const struct durations *durations)
+durations_hash(const struct hw_spread *durations)
 {
     VALUE hash = rb_hash_new();
     set(hash, "count", ULL2NUM(durations->count));
@@ -61,7 +29,7 @@ durations_hash(const struct durations *durations)
 }
 
 static void
-set_account(VALUE hash, const struct account_copy *copy)
+set_account(VALUE hash, const struct hw_figures *copy)
 {
 #define EACH(name, label) set(hash, label, seconds(copy->time_ns[HW_##name]));
     HW_STATES(EACH)
@@ -111,7 +79,7 @@ thread_hash(VALUE thread)
     pthread_mutex_lock(&hw_runtime.lock);
     uint64_t now = hw_now_ns();
     struct hw_account account = hw_account_at(record, now);
-    struct account_copy copy = copy_account(&account);
+    struct hw_figures copy = hw_figures_of(&account);
     struct hw_attribution *attribution = &hw_runtime.scheduler.attribution;
     struct hw_slot_owner owners[HW_SLOTS];
     uint64_t waited_ns[HW_SLOTS];
@@ -140,7 +108,7 @@ process_hash(void)
     struct hw_scheduler *scheduler = &hw_runtime.scheduler;
     pthread_mutex_lock(&hw_runtime.lock);
     uint64_t now = hw_now_ns();
-    struct account_copy copy = copy_account(&scheduler->account);
+    struct hw_figures copy = hw_figures_of(&scheduler->account);
     for (struct hw_thread *thread = scheduler->threads; thread; thread = thread->next) {
         if (now > thread->since_ns) copy.time_ns[thread->state] += now - thread->since_ns;
     }
@@ -165,7 +133,7 @@ ended_array(void)
     VALUE rows = rb_ary_new();
     for (struct hw_ended *ended = hw_runtime.ended; ended; ended = ended->next) {
         pthread_mutex_lock(&hw_runtime.lock);
-        struct account_copy copy = copy_account(&ended->account);
+        struct hw_figures copy = hw_figures_of(&ended->account);
         uint64_t threads = ended->threads, caused_ns = ended->caused_ns;
         pthread_mutex_unlock(&hw_runtime.lock);
         if (threads == 0) continue;

@@ -12,7 +12,7 @@ void hw_trace_init(VALUE native);
 /* trace_result.c: everything an analysis found, as one Hash: times in nanoseconds of each process's own clock. */
 VALUE hw_trace_result(const struct hw_analysis *analysis);
 
-VALUE hw_trace_text(struct hw_text text);
+VALUE hw_trace_text(struct hw_trace_text text);
 
 /* [method, file, line] */
 VALUE hw_trace_frame(const struct hw_tables *tables, uint32_t id);

@@ -15,7 +15,7 @@ set_ns(VALUE hash, const char *key, uint64_t value)
 
 /* Names come from programs, and files may be damaged: nothing vouches for the encoding. */
 VALUE
-hw_trace_text(struct hw_text text)
+hw_trace_text(struct hw_trace_text text)
 {
     VALUE string = rb_utf8_str_new(text.length ? text.bytes : "", text.length);
     VALUE scrubbed = rb_str_scrub(string, Qnil);
@@ -25,7 +25,7 @@ hw_trace_text(struct hw_text text)
 static VALUE
 text_of(const char *text)
 {
-    return hw_trace_text((struct hw_text){ text, (uint32_t)strlen(text) });
+    return hw_trace_text((struct hw_trace_text){ text, (uint32_t)strlen(text) });
 }
 
 VALUE
@@ -34,7 +34,7 @@ hw_trace_frame(const struct hw_tables *tables, uint32_t id)
     static const struct hw_trace_frame missing = { 0, 0, 0 };
     const struct hw_trace_frame *frame = hw_tables_frame(tables, id);
     if (!frame) frame = &missing;
-    struct hw_text method = hw_tables_string(tables, frame->method_string);
+    struct hw_trace_text method = hw_tables_string(tables, frame->method_string);
     return rb_ary_new_from_args(3, method.length ? hw_trace_text(method) : text_of("(unknown)"),
                                 hw_trace_text(hw_tables_string(tables, frame->file_string)), UINT2NUM(frame->line));
 }

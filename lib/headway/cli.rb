@@ -15,6 +15,8 @@ module Headway
       "run" => [:Run, "run a command with Headway"],
       "report" => [:Report, "what a trace file says: summary, HTML page, Perfetto, Firefox and more"],
       "bench" => [:Bench, "measure what Headway changes"],
+      "top" => [:Top, "who runs and who waits, in a running process"],
+      "ctl" => [:Ctl, "settings of a running process, read and changed"],
       "doctor" => [:Doctor, "what works on this Ruby and machine, and what it costs"]
     }.freeze
 

@@ -4,6 +4,7 @@ require_relative "notices"
 require_relative "recorder"
 require_relative "stats"
 require_relative "thread_handle"
+require_relative "control"
 
 # The public face, over the native extension.
 module Headway
@@ -22,7 +23,9 @@ module Headway
     def start(policy: nil, quantum_ms: nil, preempt: nil, record: nil)
       return false if Settings.disabled?
 
+      control = !Control.off?
       started = configure(Settings.resolve(policy: policy, quantum_ms: quantum_ms, preempt: preempt))
+      Control.open if started && control
       Recorder.start(file: record) if started && record
       started
     end
@@ -43,7 +46,7 @@ module Headway
 
     # @return [:fair, :quantum, :observe] in force, or of the last start
     def policy
-      @settings.policy
+      settings.policy
     end
 
     # @param value [:fair, :quantum, :observe]
@@ -54,12 +57,12 @@ module Headway
 
     # @return [:signal, :poll]
     def preempt
-      Native.signal_lost? ? :poll : @settings.preempt
+      Native.signal_lost? ? :poll : settings.preempt
     end
 
     # @return [Numeric] milliseconds a batch thread may hold the GVL while another one waits
     def quantum_ms
-      @settings.quantum_ms
+      settings.quantum_ms
     end
 
     # @param value [Numeric] milliseconds, 1 to 4,294,967
@@ -120,8 +123,13 @@ module Headway
       end
     end
 
+    # They may also be changed from outside, through the control socket.
+    def settings
+      @settings = Control.changes || @settings
+    end
+
     def change(**changes)
-      wanted = Settings.new(*@settings.to_a).tap { |settings| changes.each { |name, value| settings[name] = value } }.freeze
+      wanted = Settings.new(*settings.to_a).tap { |settings| changes.each { |name, value| settings[name] = value } }.freeze
       started? ? configure(wanted) : @settings = wanted
     end
 

@@ -3,21 +3,11 @@
 module Headway
   # Turns the native snapshot into the hash that {Headway.stats} returns.
   class Stats
-    # "#<Thread:0x… FILE:LINE STATUS>"
-    CREATION_SITE = /\A#<Thread:0x\h+(?:@\S+)? (?<site>.+) [a-z_]+>\z/
     # Threads that are not told apart any more, as the native part numbers them, and the time nobody held the GVL.
     OTHERS = -1
     NOBODY = 0
     BLAME_STACKS = 20
-    private_constant :CREATION_SITE, :OTHERS, :NOBODY, :BLAME_STACKS
-
-    # @return [String] the thread's name, else where it was created
-    def self.name_of(thread)
-      return "main" if thread == Thread.main && thread.name.to_s.empty?
-
-      name = thread.name.to_s
-      name.empty? ? thread.to_s[CREATION_SITE, :site] || thread.to_s : name
-    end
+    private_constant :OTHERS, :NOBODY, :BLAME_STACKS
 
     # @return [Hash, nil] the row of one living thread
     def self.of(thread)
@@ -28,7 +18,7 @@ module Headway
 
     # @return [Array<Hash>] rows of living threads; only: of the one at this place
     def self.living(threads, rows, only: nil)
-      named = threads.zip(rows).map { |thread, row| [name_of(thread), row] if row }
+      named = threads.zip(rows).map { |thread, row| [Native.thread_name(thread), row] if row }
       names = named.compact.to_h { |name, row| [row[:number], name] }
       (only ? [named[only]] : named).compact.map do |name, row|
         { name: name, alive: true, count: 1 }.merge(row, waited_for: waited_for(row[:waited_for], names))

@@ -146,10 +146,12 @@ hw_recorder_dump(struct hw_recorder *r, struct hw_dump *dump)
     return error;
 }
 
-void
+bool
 hw_recorder_announce_dump(struct hw_recorder *r)
 {
     pthread_mutex_lock(&r->lock);
-    r->dumps++;
+    bool runs = r->ring.slots != NULL && r->set.flight;
+    if (runs) r->dumps++;
     pthread_mutex_unlock(&r->lock);
+    return runs;
 }

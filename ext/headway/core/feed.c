@@ -1,5 +1,7 @@
 #include "feed.h"
 
+#include <stdlib.h>
+
 static enum hw_trace_kind
 kind_of(const struct hw_thread *thread, enum hw_event event, bool preempted)
 {
@@ -35,14 +37,28 @@ hw_feed_known(struct hw_runtime *rt, uint64_t now)
     }
 }
 
-size_t
-hw_feed_copy_known(struct hw_runtime *rt, struct hw_known *known, size_t room)
+/* Threads that came in between find no room, if there are many: their states are told by their events. */
+#define ROOM_TO_GROW 64
+
+void
+hw_feed_instant(struct hw_runtime *rt, struct hw_dump *dump)
 {
+    pthread_mutex_lock(&rt->lock);
+    size_t room = rt->scheduler.living + ROOM_TO_GROW;
+    pthread_mutex_unlock(&rt->lock);
+    struct hw_known *known = malloc(room * sizeof(*known));
+    if (known == NULL) room = 0;
     size_t count = 0;
+
+    pthread_mutex_lock(&rt->lock);
+    dump->now = hw_now_ns();
     for (const struct hw_thread *thread = rt->scheduler.threads; thread && count < room; thread = thread->next) {
         known[count++] = (struct hw_known){ .since_ns = thread->since_ns, .thread = thread->number, .state = thread->state };
     }
-    return count;
+    hw_ring_walk_start(&rt->recorder.ring, &dump->walk);
+    pthread_mutex_unlock(&rt->lock);
+    dump->known = known;
+    dump->known_count = count;
 }
 
 void

@@ -13,7 +13,9 @@ void hw_feed_started(struct hw_runtime *runtime, const struct hw_thread *thread,
 
 /* Every living thread's state. */
 void hw_feed_known(struct hw_runtime *runtime, uint64_t now);
-size_t hw_feed_copy_known(struct hw_runtime *runtime, struct hw_known *known, size_t room);
+
+/* Locks not held: the instant that a dump is of. Its `known` is the caller's to free. */
+void hw_feed_instant(struct hw_runtime *runtime, struct hw_dump *dump);
 
 /* Locks not held: the recorder is set up; makes the living threads known and lets events in. And the way back. */
 void hw_feed_open(struct hw_runtime *runtime);

@@ -32,6 +32,7 @@ hw_runtime_after_fork_child(struct hw_runtime *rt)
         hw_cond_init(&thread->parked_cond);
         if (thread->resumes > 0 && pthread_equal(thread->pthread, pthread_self())) {
             thread->main = true;
+            thread->native_id = 0;
             hw_scheduler_revive(&rt->scheduler, thread, HW_RUNNING, now);
             continue;
         }

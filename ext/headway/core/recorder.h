@@ -5,6 +5,7 @@
  *   hw_record                anybody, at any time: the ring's producers. No lock, no allocation, no system call
  *   hw_recorder_name_thread, hw_recorder_definitions    Ruby methods and the end of a thread, with the GVL
  *   start, stop, ensure, dump    Ruby methods (stop and dump wait for the disk: without the GVL, where that can be)
+ *   dump                     the control socket's thread, too
  *   the writer               its own native thread, all signals blocked; Ruby doesn't know it
  *
  * Locks: recorder.lock protects the encoder's buffers and the file. It is never asked for by a producer, nor with the runtime's
@@ -112,7 +113,7 @@ struct hw_dump {
     uint64_t events, bytes;              /* filled in: what was written */
     int error;
 };
-void hw_recorder_announce_dump(struct hw_recorder *recorder); /* with the GVL, before each dump: a stop waits for it */
+bool hw_recorder_announce_dump(struct hw_recorder *recorder); /* before each dump: a stop waits for it. False: no flight recorder runs */
 int hw_recorder_dump(struct hw_recorder *recorder, struct hw_dump *dump);
 
 /* Where this process writes: out.headway, in a forked child out.PID.headway. "" when no path was given. */

@@ -22,13 +22,13 @@ take_record(struct hw_runtime *rt)
 {
     pthread_mutex_lock(&rt->lock);
     struct hw_thread *thread = rt->spare;
-    if (thread) rt->spare = thread->next;
-    pthread_mutex_unlock(&rt->lock);
-    if (thread) {
+    if (thread) { /* under the lock: who writes an answer may still look at it, to find that it is another's */
+        rt->spare = thread->next;
         memset(thread, 0, offsetof(struct hw_thread, parked_cond));
         hw_account_reset(&thread->account);
-        return thread;
     }
+    pthread_mutex_unlock(&rt->lock);
+    if (thread) return thread;
     thread = calloc(1, sizeof(*thread));
     if (thread == NULL) return NULL;
     if (!hw_account_init(&thread->account, 2)) {
@@ -68,6 +68,16 @@ hw_runtime_discard(struct hw_runtime *rt, struct hw_thread *thread)
     hw_orders_carry_out(rt, &orders, now);
     pthread_mutex_unlock(&rt->lock);
     hw_orders_finish(rt, &orders);
+}
+
+void
+hw_runtime_set_name(struct hw_runtime *rt, struct hw_thread *thread, const char *name, size_t length)
+{
+    size_t kept = length < sizeof(thread->name) - 1 ? length : sizeof(thread->name) - 1;
+    pthread_mutex_lock(&rt->lock);
+    memcpy(thread->name, name, kept);
+    memset(thread->name + kept, 0, sizeof(thread->name) - kept);
+    pthread_mutex_unlock(&rt->lock);
 }
 
 void

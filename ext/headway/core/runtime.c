@@ -1,4 +1,5 @@
 #include "feed.h"
+#include "names.h"
 
 #include <signal.h>
 #include <string.h>
@@ -70,6 +71,7 @@ hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event 
             break;
           case HW_EVENT_RESUMED:
             thread->pthread = pthread_self();
+            if (thread->native_id == 0) thread->native_id = hw_native_id();
             hw_scheduler_resumed(scheduler, thread, now, &orders);
             break;
           case HW_EVENT_SUSPENDED:

@@ -87,6 +87,9 @@ struct hw_ended *hw_runtime_ended(struct hw_runtime *runtime, const char *name, 
 void hw_runtime_reset(struct hw_runtime *runtime);
 void hw_runtime_reset_locked(struct hw_runtime *runtime, uint64_t now); /* lock held */
 
+/* What the thread is called, in full. */
+void hw_runtime_set_name(struct hw_runtime *runtime, struct hw_thread *thread, const char *name, size_t length);
+
 /* The current thread ends: it is not preempted any more. */
 void hw_runtime_set_ending(struct hw_runtime *runtime, struct hw_thread *thread);
 

@@ -20,7 +20,8 @@ hw_stacks_init(struct hw_stacks *s)
         hw_stacks_free(s);
         return false;
     }
-    s->pool[0] = s->frame_count = s->stack_count = s->pool_used = 1;
+    s->pool[0] = s->pool_used = 1;
+    s->frame_count = s->stack_count = 1;
     s->stacks[0].depth = 1;
     return true;
 }
@@ -52,10 +53,12 @@ frame_number(struct hw_stacks *s, uintptr_t code, uint32_t line)
         const struct hw_blamed_frame *frame = &s->frames[s->frame_table[place] - 1];
         if (frame->code == code && frame->line == line) return s->frame_table[place];
     }
-    if (s->frame_count == HW_FRAMES_MOST) return 0;
-    s->frames[s->frame_count] = (struct hw_blamed_frame){ .code = code, .line = line };
-    s->frame_table[place] = ++s->frame_count;
-    return s->frame_count;
+    uint32_t count = s->frame_count;
+    if (count == HW_FRAMES_MOST) return 0;
+    s->frames[count] = (struct hw_blamed_frame){ .code = code, .line = line };
+    s->frame_table[place] = ++count;
+    s->frame_count = count;
+    return count;
 }
 
 /* 0: no room */
@@ -70,12 +73,14 @@ stack_number(struct hw_stacks *s, const uint32_t *frames, unsigned depth)
         if (stack->hash == hash && stack->depth == depth &&
             memcmp(&s->pool[stack->start], frames, depth * sizeof(*frames)) == 0) return s->stack_table[place];
     }
-    if (s->stack_count == HW_STACKS_MOST || s->pool_used + depth > POOL) return 0;
-    s->stacks[s->stack_count] = (struct hw_blamed_stack){ .start = s->pool_used, .depth = depth, .hash = hash };
+    uint32_t count = s->stack_count;
+    if (count == HW_STACKS_MOST || s->pool_used + depth > POOL) return 0;
+    s->stacks[count] = (struct hw_blamed_stack){ .start = s->pool_used, .depth = depth, .hash = hash };
     memcpy(&s->pool[s->pool_used], frames, depth * sizeof(*frames));
     s->pool_used += depth;
-    s->stack_table[place] = ++s->stack_count;
-    return s->stack_count;
+    s->stack_table[place] = ++count;
+    s->stack_count = count;
+    return count;
 }
 
 uint32_t

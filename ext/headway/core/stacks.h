@@ -1,11 +1,12 @@
 /* A table of stacks, for blame: each stack and each frame is kept once, with the waits a stack has caused. Everything is allocated
  * at once; adding a stack allocates nothing. Bounded: a stack that finds no room counts as HW_STACK_FOLDED, and is counted.
  *
- * A frame is a code (of Ruby: what rb_profile_frames gives, kept alive by whoever owns the table) and a line. Not synchronised: the
- * GVL protects it. */
+ * A frame is a code (of Ruby: what rb_profile_frames gives, kept alive by whoever owns the table) and a line. Changed by one at a
+ * time (the GVL sees to that), read by anybody: frames and stacks are only ever added, and the counts are raised when they are there. */
 #ifndef HW_STACKS_H
 #define HW_STACKS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,12 +18,12 @@
 struct hw_blamed_frame {
     uintptr_t code;
     uint32_t line;
-    uint32_t method, file; /* strings; 0: not yet known */
+    _Atomic uint32_t file, method; /* strings, in the order they are set; method 0: neither is known yet */
 };
 
 struct hw_blamed_stack {
     uint32_t start, depth, hash; /* frames[start ... start + depth] in the pool, leaf first */
-    uint64_t weight_ns, samples;
+    _Atomic uint64_t weight_ns, samples;
 };
 
 struct hw_stacks {
@@ -30,8 +31,9 @@ struct hw_stacks {
     struct hw_blamed_stack *stacks;
     uint32_t *pool;              /* frame numbers */
     uint32_t *frame_table, *stack_table;
-    uint32_t frame_count, stack_count, pool_used;
-    uint64_t folded;
+    _Atomic uint32_t frame_count, stack_count;
+    uint32_t pool_used;
+    _Atomic uint64_t folded;
 };
 
 bool hw_stacks_init(struct hw_stacks *stacks); /* false: memory is short; hw_stacks_add returns 0 then */

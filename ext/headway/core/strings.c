@@ -58,12 +58,14 @@ hw_strings_number(struct hw_strings *s, const char *bytes, size_t length)
     uint32_t hash = hash_of(bytes, length);
     uint32_t place = place_of(s, bytes, length, hash);
     if (s->table[place]) return s->table[place];
-    if (s->count == HW_STRINGS_MOST || s->used_bytes + length > HW_STRINGS_BYTES) return HW_STRING_OTHERS;
-    s->entries[s->count] = (struct hw_string_entry){ s->used_bytes, (uint32_t)length, hash };
+    uint32_t count = s->count;
+    if (count == HW_STRINGS_MOST || s->used_bytes + length > HW_STRINGS_BYTES) return HW_STRING_OTHERS;
+    s->entries[count] = (struct hw_string_entry){ s->used_bytes, (uint32_t)length, hash };
     memcpy(s->bytes + s->used_bytes, bytes, length);
     s->used_bytes += (uint32_t)length;
-    s->table[place] = ++s->count;
-    return s->count;
+    s->table[place] = ++count;
+    s->count = count;
+    return count;
 }
 
 uint32_t

@@ -1,8 +1,9 @@
-/* A table of strings, each kept once, numbered from 1. Bounded: when it is full a new string is HW_STRING_OTHERS. Not synchronised:
- * the GVL protects it. */
+/* A table of strings, each kept once, numbered from 1. Bounded: when it is full a new string is HW_STRING_OTHERS. Added to
+ * by one at a time (the GVL sees to that), read by anybody: strings are only ever added, and `count` is raised when they are there. */
 #ifndef HW_STRINGS_H
 #define HW_STRINGS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +19,8 @@ struct hw_strings {
     struct hw_string_entry {
         uint32_t start, length, hash;
     } *entries;      /* of number - 1 */
-    uint32_t count, used_bytes;
+    _Atomic uint32_t count;
+    uint32_t used_bytes;
 };
 
 bool hw_strings_init(struct hw_strings *strings); /* false: memory is short, and every string is HW_STRING_OTHERS */

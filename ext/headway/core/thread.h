@@ -93,6 +93,10 @@ struct hw_thread {
     struct hw_ended *ended;  /* where its account goes when it ends; NULL: nowhere */
     struct hw_waits waits;   /* for whom it waits: attribution.c */
 
+    /* What it is called: names.c. */
+    int native_id;           /* of its native thread; 0: not known, or no such thing here */
+    char name[96];           /* as Ruby last told it; empty: not yet */
+
     /* All above is zeroed when a record is reused; what follows is not. */
     pthread_cond_t parked_cond;
     struct hw_account account;

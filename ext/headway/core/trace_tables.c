@@ -54,7 +54,7 @@ keep(struct hw_tables *tables, size_t size)
 }
 
 static bool
-keep_text(struct hw_tables *tables, struct hw_text *text)
+keep_text(struct hw_tables *tables, struct hw_trace_text *text)
 {
     if (text->length == 0) return true;
     char *bytes = keep(tables, text->length);
@@ -91,11 +91,11 @@ static const char *
 add_string(struct hw_tables *tables, struct hw_bytes *bytes)
 {
     uint32_t id = hw_take_u32(bytes);
-    struct hw_text text;
+    struct hw_trace_text text;
     text.length = hw_take_text(bytes, HW_TRACE_STRING_LONGEST, &text.bytes);
     if (bytes->bad) return "a malformed string";
     if (id > HW_TRACE_ID_HIGHEST || full(tables)) return NULL;
-    struct hw_text *place = entry(&tables->strings, id, sizeof(*place));
+    struct hw_trace_text *place = entry(&tables->strings, id, sizeof(*place));
     if (!place || !keep_text(tables, &text)) return no_memory;
     *place = text;
     return NULL;
@@ -177,10 +177,10 @@ hw_tables_add(struct hw_tables *tables, const struct hw_trace_block_read *block,
 
 /* -- look up ------------------------------------------------------------------------------------------------------------- */
 
-struct hw_text
+struct hw_trace_text
 hw_tables_string(const struct hw_tables *tables, uint32_t id)
 {
-    return id < tables->strings.length ? ((struct hw_text *)tables->strings.entries)[id] : (struct hw_text){ NULL, 0 };
+    return id < tables->strings.length ? ((struct hw_trace_text *)tables->strings.entries)[id] : (struct hw_trace_text){ NULL, 0 };
 }
 
 const struct hw_trace_frame *

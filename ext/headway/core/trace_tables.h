@@ -8,13 +8,13 @@
 
 #define HW_TABLES_LONGEST (UINT64_C(256) << 20)
 
-struct hw_text {
+struct hw_trace_text {
     const char *bytes;
     uint32_t length;
 };
 
 struct hw_named_thread {
-    struct hw_text name, site;
+    struct hw_trace_text name, site;
 };
 
 struct hw_trace_frame {
@@ -45,7 +45,7 @@ void hw_tables_free(struct hw_tables *tables);
 bool hw_tables_add(struct hw_tables *tables, const struct hw_trace_block_read *block, const char **why);
 
 /* NULL, or a text of 0 bytes, for what isn't there. */
-struct hw_text hw_tables_string(const struct hw_tables *tables, uint32_t id);
+struct hw_trace_text hw_tables_string(const struct hw_tables *tables, uint32_t id);
 const struct hw_trace_frame *hw_tables_frame(const struct hw_tables *tables, uint32_t id);
 const struct hw_trace_stack *hw_tables_stack(const struct hw_tables *tables, uint32_t id);
 const struct hw_named_thread *hw_tables_thread(const struct hw_tables *tables, uint32_t number);

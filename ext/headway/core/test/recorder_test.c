@@ -161,7 +161,7 @@ dump(uint64_t *events)
     struct hw_known known = { .since_ns = 1, .thread = 77, .state = HW_SUSPENDED };
     struct hw_dump dump = { .path = path, .definitions = &definitions, .known = &known, .known_count = 1, .now = hw_now_ns() };
     hw_ring_walk_start(&recorder.ring, &dump.walk);
-    hw_recorder_announce_dump(&recorder);
+    CHECK(hw_recorder_announce_dump(&recorder));
     int error = hw_recorder_dump(&recorder, &dump);
     *events = dump.events;
     return error;

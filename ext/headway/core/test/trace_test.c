@@ -38,7 +38,7 @@ read_anything(const void *bytes, size_t length, struct hw_trace_damage *damage)
 }
 
 static bool
-text_is(struct hw_text text, const char *expected)
+text_is(struct hw_trace_text text, const char *expected)
 {
     return text.length == strlen(expected) && memcmp(text.bytes ? text.bytes : "", expected, text.length) == 0;
 }

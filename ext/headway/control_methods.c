@@ -1,0 +1,88 @@
+/* The control socket's methods, and the one thing its server thread needs Ruby for: the names of frames.
+ *
+ * on_job: with the GVL, on any thread, POSTPONED_JOB and TRAP masked. It calls no method, so nothing of the program runs and no
+ * interrupt is checked, and it ends after JOB_NS: what is left is asked for again. */
+#include "binding.h"
+
+#include <errno.h>
+#include <ruby/debug.h>
+#include <string.h>
+
+#define JOB_NS (2 * HW_NS_PER_MS)
+
+struct hw_control hw_control;
+
+static rb_postponed_job_handle_t job;
+
+static void
+on_job(void *unused)
+{
+    int saved_errno = errno;
+    if (hw_in_main_ractor()) hw_blame_resolve(hw_now_ns() + JOB_NS);
+    errno = saved_errno;
+}
+
+static void
+trigger(void)
+{
+    rb_postponed_job_trigger(job);
+}
+
+static void
+copy(char *to, size_t capacity, VALUE string)
+{
+    StringValue(string);
+    size_t length = (size_t)RSTRING_LEN(string) < capacity - 1 ? (size_t)RSTRING_LEN(string) : capacity - 1;
+    memcpy(to, RSTRING_PTR(string), length);
+    to[length] = '\0';
+}
+
+/* Native.control_open(directory, headway, ruby, command, many_to_many) -> nil, or why it can't */
+static VALUE
+control_open(VALUE self, VALUE directory, VALUE headway, VALUE ruby, VALUE command, VALUE many_to_many)
+{
+    struct hw_control_facts facts;
+    copy(facts.directory, sizeof(facts.directory), directory);
+    copy(facts.headway, sizeof(facts.headway), headway);
+    copy(facts.ruby, sizeof(facts.ruby), ruby);
+    copy(facts.command, sizeof(facts.command), command);
+    facts.many_to_many = RTEST(many_to_many);
+    if (!hw_control.open) hw_control.facts = facts;
+    const char *wrong = hw_control_open(&hw_control);
+    return wrong ? rb_utf8_str_new_cstr(wrong) : Qnil;
+}
+
+/* Native.control_path -> where the socket is, or nil */
+static VALUE
+control_path(VALUE self)
+{
+    return hw_control.open ? rb_utf8_str_new_cstr(hw_control.path) : Qnil;
+}
+
+/* Native.control_changes -> nil, or [kind, preempt, quantum_ns] when a client has changed them since this was last asked */
+static VALUE
+control_changes(VALUE self)
+{
+    pthread_mutex_lock(&hw_control.lock);
+    bool changed = hw_control.settings_changed;
+    hw_control.settings_changed = false;
+    pthread_mutex_unlock(&hw_control.lock);
+    if (!changed) return Qnil;
+    pthread_mutex_lock(&hw_runtime.lock);
+    enum hw_policy_kind kind = hw_runtime.scheduler.policy.kind;
+    enum hw_preempt preempt = hw_runtime.preempt;
+    uint64_t quantum_ns = hw_runtime.scheduler.policy.quantum_ns;
+    pthread_mutex_unlock(&hw_runtime.lock);
+    return rb_ary_new_from_args(3, INT2FIX(kind), INT2FIX(preempt), ULL2NUM(quantum_ns));
+}
+
+void
+hw_control_methods_init(VALUE native)
+{
+    job = rb_postponed_job_preregister(0, on_job, NULL);
+    if (job == POSTPONED_JOB_HANDLE_INVALID) rb_raise(rb_eRuntimeError, "the VM's table of postponed jobs is full");
+    hw_control_init(&hw_control, &hw_runtime, &hw_strings, &hw_stacks, trigger);
+    rb_define_singleton_method(native, "control_open", control_open, 5);
+    rb_define_singleton_method(native, "control_path", control_path, 0);
+    rb_define_singleton_method(native, "control_changes", control_changes, 0);
+}

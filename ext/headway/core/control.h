@@ -1,0 +1,128 @@
+/* The control socket: one native thread that answers who asks this process for its statistics, or changes its settings, over a Unix
+ * socket. docs/control-protocol.md is what it speaks.
+ *
+ * Why a native thread. A Ruby thread that waits for clients would be in everybody's Thread.list, would count as alive, so that the
+ * VM would never again see a deadlock, and would itself wait for the GVL just when somebody looks because of that. This thread is
+ * none that the VM knows: it sleeps in poll, and what it tells it reads under the runtime's lock. It answers while every Ruby thread
+ * computes, while one holds the GVL in native code, and while all sleep.
+ *
+ * Names. Threads are called what their native threads are, or what Ruby last said (names.h). Frames of blamed stacks can only be
+ * named by Ruby: when some have no name yet `trigger` asks for a postponed job that looks them up. The answer isn't kept waiting
+ * for it; a dump is, for a moment. No request ever starts a Ruby thread.
+ *
+ * Locks, in order:  control.lock  →  recorder.lock  →  runtime.lock.  control.lock protects the settings while they are changed,
+ * here and in Ruby's methods, and descriptors while they come and go. It is held for instants: neither while an answer is written or
+ * sent, nor during a dump. The clients are the server thread's own.
+ *
+ * fork: the lock is taken across it. In the child the descriptors are closed at once, so that the child neither answers for its
+ * parent nor keeps the parent's socket alive; what the server thread had in hand is left behind. `reopen` then says that a socket
+ * of its own is wanted: it gets one with its second thread, as with only one there is nobody to wait for. The parent's file is
+ * left alone. */
+#ifndef HW_CONTROL_H
+#define HW_CONTROL_H
+
+#include "figures.h"
+#include "json.h"
+#include "runtime.h"
+#include "stacks.h"
+#include "strings.h"
+
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#define HW_CONTROL_SCHEMA 1
+#define HW_CONTROL_REQUEST_MAX 4096      /* bytes of a line, with its end */
+#define HW_CONTROL_CLIENTS 16            /* served at a time; more wait in the socket's queue */
+#define HW_CONTROL_ROWS 1000             /* threads in an answer; the youngest are left out */
+#define HW_CONTROL_ANSWER_MAX (4u << 20) /* bytes */
+
+#define HW_CONTROL_TOO_LONG "the request is too long: 4096 bytes at the most, with its end of line"
+
+struct hw_control_facts {
+    char directory[1024];
+    char headway[32], ruby[32], command[256];
+    bool many_to_many; /* threads share native ones: these have no names of theirs, and policy is observe */
+};
+
+/* A descriptor of ours: some programs close all there are, and the number may be somebody else's then. */
+struct hw_descriptor {
+    int fd;
+    dev_t device;
+    ino_t inode;
+};
+
+struct hw_client;
+
+struct hw_control {
+    pthread_mutex_t lock;
+    struct hw_runtime *runtime;
+    struct hw_control_facts facts;
+    const struct hw_strings *strings;
+    const struct hw_stacks *stacks;
+    void (*trigger)(void);      /* any thread: makes Ruby look up the names of frames, soon */
+
+    bool open, must_end, reopen;
+    bool settings_changed;      /* by a client; Ruby's side has not seen it yet */
+    pthread_t thread;
+    struct hw_descriptor listener, wake_read, wake_write;
+    char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+    struct stat file;           /* the socket's, to know it by */
+    struct hw_client *clients, *left_behind; /* the latter: the parent's */
+};
+
+void hw_control_init(struct hw_control *control, struct hw_runtime *runtime, const struct hw_strings *strings,
+                     const struct hw_stacks *stacks, void (*trigger)(void));
+/* Makes directory and socket, and starts the thread. NULL, or why it can't; opening it twice does nothing. */
+const char *hw_control_open(struct hw_control *control);
+/* Ends the thread and removes the file. */
+void hw_control_close(struct hw_control *control);
+/* In a forked child: opens the socket that the fork closed. */
+void hw_control_ensure(struct hw_control *control);
+
+/* pthread_atfork; before the runtime's own. */
+void hw_control_before_fork(struct hw_control *control);
+void hw_control_after_fork_parent(struct hw_control *control);
+void hw_control_after_fork_child(struct hw_control *control);
+
+/* -- inside --------------------------------------------------------------------------------------------------------------- */
+
+/* control_socket.c */
+const char *hw_socket_open(struct hw_control *control);
+void hw_socket_close(struct hw_control *control, bool remove);
+void hw_socket_wake(struct hw_control *control);
+bool hw_socket_whole(const struct hw_descriptor *descriptor); /* still ours */
+int hw_socket_accept(struct hw_control *control);             /* -1: nobody there, or nobody we talk to */
+#define HW_NO_ROOM -2                                         /* for another descriptor */
+
+/* control_sweep.c: files of processes that are gone */
+void hw_control_sweep(struct hw_control *control);
+bool hw_socket_refused(const char *path); /* nobody listens there */
+
+/* control_client.c */
+bool hw_clients_make(struct hw_control *control);
+void hw_clients_drop(struct hw_control *control);
+void hw_clients_leave(struct hw_control *control); /* in a forked child: to the parent */
+
+/* control_server.c */
+void *hw_control_serve(void *control);
+
+/* control_request.c: one line without its end */
+void hw_control_request(struct hw_control *control, const char *line, size_t length, struct hw_text *answer);
+void hw_control_error(struct hw_text *answer, const char *message);
+
+/* control_answer.c, control_threads.c, control_blame.c */
+void hw_answer_settings(struct hw_control *control, struct hw_text *answer);
+void hw_answer_ping(struct hw_control *control, struct hw_text *answer);
+void hw_answer_stats(struct hw_control *control, struct hw_text *answer);
+void hw_answer_figures(struct hw_text *answer, const struct hw_figures *figures);
+unsigned hw_answer_threads(struct hw_control *control, struct hw_text *answer); /* the number left out */
+void hw_answer_blame(struct hw_control *control, struct hw_text *answer);
+
+/* Locks not held. */
+struct hw_naming;
+void hw_answer_name(struct hw_control *control, const struct hw_naming *naming, char *name, size_t capacity);
+
+/* control_dump.c: an empty path is for it to choose. False: `answer` says what went wrong; true: it is the path. */
+bool hw_control_dump(struct hw_control *control, const char *path, char *answer, size_t capacity);
+
+#endif

@@ -1,0 +1,89 @@
+/* What threads held the GVL for while others waited: the heaviest lines of code, of all stacks that were there when they did. */
+#include "control.h"
+
+#include <stdlib.h>
+
+#define LINES 10
+
+/* The number of the innermost frame that is a line of Ruby, rather than a function of C; else of the innermost. */
+static uint32_t
+frame_to_blame(const struct hw_stacks *stacks, const struct hw_blamed_stack *stack, uint32_t frames)
+{
+    const uint32_t *numbers = &stacks->pool[stack->start];
+    for (uint32_t i = 0; i < stack->depth; i++) {
+        if (numbers[i] <= frames && stacks->frames[numbers[i] - 1].line > 0) return numbers[i];
+    }
+    return numbers[0];
+}
+
+/* The waits by frame, in billionths of seconds; NULL: memory is short. */
+static uint64_t *
+weights_of_frames(const struct hw_stacks *stacks, uint32_t frames, uint32_t count)
+{
+    uint64_t *weights = calloc(frames, sizeof(*weights));
+    for (uint32_t i = 0; weights && i < count; i++) {
+        uint32_t frame = frame_to_blame(stacks, &stacks->stacks[i], frames);
+        if (frame <= frames) weights[frame - 1] += stacks->stacks[i].weight_ns;
+    }
+    return weights;
+}
+
+static void
+add_string(struct hw_control *control, struct hw_text *answer, uint32_t number)
+{
+    size_t length;
+    const char *bytes = hw_strings_get(control->strings, number, &length);
+    if (number) hw_text_string(answer, bytes, length);
+    else hw_text_add(answer, "null");
+}
+
+/* False: Ruby has not told its name yet. */
+static bool
+add_line(struct hw_control *control, struct hw_text *answer, uint32_t index, uint64_t weight_ns)
+{
+    const struct hw_blamed_frame *frame = &control->stacks->frames[index];
+    uint32_t method = frame->method, file = method ? frame->file : 0;
+    if (answer->length && answer->bytes[answer->length - 1] == '}') hw_text_add(answer, ",");
+    hw_text_add(answer, "{\"weight\":");
+    hw_text_fraction(answer, weight_ns, 9);
+    hw_text_key(answer, "method");
+    add_string(control, answer, method);
+    hw_text_key(answer, "file");
+    add_string(control, answer, file);
+    hw_text_key(answer, "line");
+    hw_text_number(answer, frame->line);
+    hw_text_add(answer, "}");
+    return method != 0;
+}
+
+static void
+add_lines(struct hw_control *control, struct hw_text *answer, uint64_t *weights, uint32_t frames)
+{
+    bool named = true;
+    for (int line = 0; line < LINES; line++) {
+        uint32_t most = 0;
+        for (uint32_t i = 1; i < frames; i++) {
+            if (weights[i] > weights[most]) most = i;
+        }
+        if (weights[most] == 0) break;
+        named = add_line(control, answer, most, weights[most]) && named;
+        weights[most] = 0;
+    }
+    if (!named) control->trigger();
+}
+
+void
+hw_answer_blame(struct hw_control *control, struct hw_text *answer)
+{
+    const struct hw_stacks *stacks = control->stacks;
+    uint32_t count = stacks->frames ? (uint32_t)stacks->stack_count : 0, frames = stacks->frame_count;
+    uint64_t *weights = count ? weights_of_frames(stacks, frames, count) : NULL;
+    uint64_t weight_ns = 0;
+    for (uint32_t i = 0; weights && i < frames; i++) weight_ns += weights[i];
+    hw_text_add(answer, ",\"blame\":{\"weight\":");
+    hw_text_fraction(answer, weight_ns, 9);
+    hw_text_add(answer, ",\"lines\":[");
+    if (weights) add_lines(control, answer, weights, frames);
+    hw_text_add(answer, "]}");
+    free(weights);
+}

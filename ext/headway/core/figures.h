@@ -1,0 +1,18 @@
+/* What is told of an account: small enough to be copied under the runtime's lock. */
+#ifndef HW_FIGURES_H
+#define HW_FIGURES_H
+
+#include "thread.h"
+
+struct hw_spread {
+    uint64_t count, p50_ns, p99_ns, max_ns;
+};
+
+struct hw_figures {
+    uint64_t time_ns[HW_STATE_COUNT], voluntary, preempted;
+    struct hw_spread wait, hold;
+};
+
+struct hw_figures hw_figures_of(const struct hw_account *account);
+
+#endif

@@ -1,0 +1,130 @@
+# frozen_string_literal: true
+
+require_relative "columns"
+require_relative "text_width"
+
+module Headway
+  module CLI
+    module Top
+      # One picture of a process: lines of text, no wider than asked for.
+      class Frame
+        PLAIN = ->(text, _style) { text }
+        private_constant :PLAIN
+
+        # @param sample [Sample]
+        # @param sort [Symbol]
+        # @param command [String, nil] the process's command line, if it can be seen from outside
+        # @param paint [Proc] takes a text and a style (:title, :sorted, :running, :ready), gives what is printed
+        def initialize(sample, sort:, command: nil, paint: PLAIN)
+          @sample = sample
+          @stats = sample.stats
+          @sort = sort
+          @command = command || @stats[:command]
+          @paint = paint
+        end
+
+        # @param width [Integer, nil] columns; nil: no limit
+        # @param height [Integer, nil] lines; nil: no limit
+        # @param skip [Integer] threads scrolled past
+        # @return [Array<String>]
+        def lines(width: nil, height: nil, skip: 0)
+          head = heading.map { |line| width ? TextWidth.cut(line, width) : line }
+          columns = Columns.fitting(width)
+          name_width = name_width(columns, width)
+          body = rows.drop(skip).map { |row| table_row(row, columns, name_width, width) }
+          head.push("", title_row(columns, name_width, width), *fit_height(body, height && height - head.size - 2))
+        end
+
+        # @return [Integer] threads there are to scroll through
+        def size = rows.size
+
+        private
+
+        def heading
+          [first_line, settings_line, gvl_line, wait_line, *blame_line].map { |line| clean(line) }
+        end
+
+        def first_line
+          "Headway #{@stats[:headway]}, process #{@stats[:pid]}, Ruby #{@stats[:ruby]}, for #{age(@stats[:wall])}: #{@command}"
+        end
+
+        def settings_line
+          "policy #{@stats[:policy]}, quantum #{format("%g", @stats[:quantum_ms])} ms, preempt #{@stats[:preempt]}; " \
+            "#{@stats[:process][:threads]} threads"
+        end
+
+        def gvl_line
+          span = @sample.interval? ? "in #{Summary::Text.duration(@sample.seconds)}" : "since Headway started"
+          format("%s: GVL held %.0f %% of the time, %.2f threads waiting for it, %.0f switches/s, %.0f of them preemptions",
+                 span, [@sample.running * 100, 100].min, @sample.waiting, @sample.switches, @sample.preempted)
+        end
+
+        def wait_line
+          "since Headway started: waits #{spread(:wait)}; holds #{spread(:hold)}"
+        end
+
+        def spread(name)
+          figures = @stats[:process][name]
+          return "none" if figures[:count].zero?
+
+          %i[p50 p99 max].map { |part| "#{part} #{Summary::Text.duration(figures[part])}" }.join(" ")
+        end
+
+        # The line of code behind which threads waited most; nothing while its name isn't known yet.
+        def blame_line
+          blame = @stats[:blame]
+          weight, method, file, line = blame[:lines].first&.values_at(:weight, :method, :file, :line)
+          return [] if method.nil?
+
+          place = " at #{file}:#{line}" if line.positive?
+          [format("since Headway started: %.0f %% of the waiting behind %s", weight * 100 / blame[:weight], "#{method}#{place}")]
+        end
+
+        # Names and commands are whatever the process says: nothing of it may steer the terminal.
+        def clean(text) = text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub("?").gsub(/[[:cntrl:]]/, "?")
+
+        def age(seconds)
+          return Summary::Text.duration(seconds) if seconds < 100
+
+          minutes = (seconds / 60).round
+          minutes < 120 ? "#{minutes} min" : "#{minutes / 60} h #{minutes % 60} min"
+        end
+
+        def rows
+          @rows ||= Columns.sorted(@sample.rows, @sort)
+        end
+
+        def name_width(columns, width)
+          longest = [*rows.map { |row| TextWidth.of(clean(row.name.to_s)) }, Columns::NAME.title.length].max
+          [longest, Columns::MAX_NAME, *(Columns.room_for_name(columns, width) if width)].min.clamp(1..)
+        end
+
+        def title_row(columns, name_width, width)
+          cells = [title_cell(Columns::NAME, TextWidth.fit(Columns::NAME.title, name_width)),
+                   *columns.map { |column| title_cell(column, column.title.rjust(column.width)) }]
+          width && width < name_width ? "" : cells.join(" " * Columns::GAP)
+        end
+
+        def title_cell(column, text)
+          @paint[text, Columns::SORTS[@sort].equal?(column) ? :sorted : :title]
+        end
+
+        def table_row(row, columns, name_width, _width)
+          name = TextWidth.fit(clean(row.name.to_s), name_width)
+          cells = columns.map do |column|
+            text = column.text[row].rjust(column.width)
+            column.title == "STATE" ? @paint[text, row.state.to_s.to_sym] : text
+          end
+          [name, *cells].join(" " * Columns::GAP)
+        end
+
+        def fit_height(body, height)
+          return body if height.nil? || body.size <= height
+          return [] if height < 1
+
+          body.first(height - 1) << "(#{body.size - height + 1} more)"
+        end
+      end
+    end
+  end
+end

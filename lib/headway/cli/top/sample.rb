@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+module Headway
+  module CLI
+    module Top
+      # What a process was doing between two answers; of the first one, since Headway started in it.
+      class Sample
+        # A thread: its share of the time as a fraction, its waits and holds in seconds, and how often it was preempted a second.
+        Row = Struct.new(:name, :state, :batch, :run, :wait, :wait_p50, :wait_p99, :hold_p50, :hold_p99, :preempted,
+                         keyword_init: true)
+
+        # @param stats [Hash] an answer to {"get":"stats"}
+        # @param before [Sample, nil]
+        def initialize(stats, before = nil)
+          @stats = stats
+          @before = before if before && before.stats[:pid] == stats[:pid] && before.stats[:wall] < stats[:wall]
+        end
+
+        attr_reader :stats
+
+        # @return [Float] seconds
+        def seconds = @stats[:wall] - (@before ? @before.stats[:wall] : 0)
+
+        # @return [Boolean] whether it is about an interval, not about all the time
+        def interval? = !@before.nil?
+
+        # @return [Array<Row>]
+        def rows
+          @rows ||= living.map { |thread| row(thread, @before&.thread(thread[:number])) }
+        end
+
+        # @return [Float] threads that ran, and that waited, at a time
+        def running = rate(:running)
+        def waiting = rate(:ready)
+
+        # @return [Float] a second
+        def switches = switch_rate(:voluntary) + switch_rate(:preempted)
+        def preempted = switch_rate(:preempted)
+
+        # @return [Hash, nil] a thread of the answer
+        def thread(number)
+          @by_number ||= living.to_h { |thread| [thread[:number], thread] }
+          @by_number[number]
+        end
+
+        private
+
+        def living = @stats[:threads].select { |thread| thread[:alive] }
+
+        def row(thread, before)
+          times = %i[running ready suspended].to_h { |state| [state, positive(thread[state] - (before ? before[state] : 0))] }
+          total = times.values.sum
+          Row.new(name: thread[:name], state: thread[:state], batch: thread[:batch],
+                  run: share(times[:running], total), wait: share(times[:ready], total),
+                  **spread(thread, :wait), **spread(thread, :hold),
+                  preempted: share(thread[:switches][:preempted] - (before ? before[:switches][:preempted] : 0), total))
+        end
+
+        def spread(thread, name)
+          figures = thread[name]
+          { "#{name}_p50": figures[:p50], "#{name}_p99": figures[:p99] }
+            .transform_values { |value| figures[:count].zero? ? nil : value }
+        end
+
+        def rate(name) = share(positive(since(name) { |process| process[name] }), seconds)
+
+        def switch_rate(name) = share(since(name) { |process| process[:switches][name] }, seconds)
+
+        def since(_name)
+          yield(@stats[:process]) - (@before ? yield(@before.stats[:process]) : 0)
+        end
+
+        def share(part, total) = total.positive? ? part / total.to_f : 0.0
+
+        # The answer's figures are read one after the other: a state's time may seem to shrink by microseconds.
+        def positive(value) = value.negative? ? 0.0 : value
+      end
+    end
+  end
+end

@@ -1,0 +1,161 @@
+# frozen_string_literal: true
+
+require "control/controlled_process"
+require "headway/control/client"
+
+# `headway ctl`, as it is typed.
+class CtlTest < Minitest::Test
+  include ControlledProcesses
+
+  SLEEPING = "Thread.new { sleep }.name = 'worker'; ready; sleep"
+
+  def test_as_a_command
+    result = headway("ctl", program(SLEEPING).pid.to_s, "set", "quantum", "10", env: { "HEADWAY_CONTROL_DIR" => @sockets })
+
+    assert_said "policy   fair\nquantum  10 ms\npreempt  signal\n", result
+    assert_bad_usage(/no process: give a PID/, headway("ctl"))
+  end
+
+  def test_get
+    pid = sleeper.pid
+
+    assert_said "policy   fair\nquantum  100 ms\npreempt  signal\n", ctl(pid, "get")
+    assert_said "fair\n", ctl(pid, "get", "policy")
+    assert_said "100\n", ctl(pid, "get", "quantum")
+    assert_said "100\n", ctl(pid, "get", "quantum_ms")
+    assert_said "signal\n", ctl(pid, "get", "preempt")
+    assert_equal({ "policy" => "fair", "preempt" => "signal", "quantum_ms" => 100 },
+                 JSON.parse(ctl(pid, "get", "--json").out)["settings"])
+    assert_equal pid, JSON.parse(ctl(pid, "get", "stats").out)["pid"]
+  end
+
+  def test_set
+    pid = program(SLEEPING).pid
+
+    assert_said "policy   fair\nquantum  10 ms\npreempt  signal\n", ctl(pid, "set", "quantum", "10")
+    assert_said "policy   observe\nquantum  2.5 ms\npreempt  poll\n",
+                ctl(pid, "set", "policy", "observe", "preempt", "poll", "quantum", "2.5")
+    assert_equal({ "policy" => "quantum", "preempt" => "poll", "quantum_ms" => 2.5 },
+                 JSON.parse(ctl("--json", pid, "set", "policy", "quantum").out)["settings"])
+    assert_said "2.5\n", ctl(pid, "get", "quantum")
+  end
+
+  def test_dump
+    pid = program("Headway::Recorder.start(mode: :flight); #{SLEEPING}").pid
+    Dir.chdir(@directory) { assert_said "#{File.join(@directory, "x.headway")}\n", ctl(pid, "dump", "x.headway") }
+    assert_path_exists File.join(@directory, "x.headway")
+    assert_bad_usage(/"y" is not expected here/, ctl(pid, "dump", "x", "y"))
+    assert_bad_usage(/no flight recorder runs/, ctl(sleeper.pid, "dump"))
+  end
+
+  def test_help
+    result = cli("ctl", "--help")
+
+    assert_quiet_success result
+    assert_match(/\AUsage: headway ctl .*PID get/, result.out)
+  end
+
+  def test_bad_values
+    pid = sleeper.pid
+    %w[0 -1 abc 1e99 4294968 10ms].each do |value|
+      assert_bad_usage(/quantum is "#{value}": give milliseconds from 1 to 4294967, such as 10/, ctl(pid, "set", "quantum", value))
+    end
+    assert_bad_usage(/policy is "nope": give fair, quantum or observe/, ctl(pid, "set", "policy", "nope"))
+    assert_bad_usage(/preempt is "": give signal or poll/, ctl(pid, "set", "preempt", ""))
+    assert_bad_usage(/no setting is named "frob": give policy, quantum or preempt/, ctl(pid, "set", "frob", "1"))
+    assert_bad_usage(/no setting is named "frob"/, ctl(pid, "get", "frob"))
+    assert_bad_usage(/policy needs a value/, ctl(pid, "set", "quantum", "10", "policy"))
+    assert_bad_usage(/nothing to set/, ctl(pid, "set"))
+    assert_said "100\n", ctl(pid, "get", "quantum")
+  end
+
+  def test_bad_usage
+    assert_bad_usage(/no process: give a PID/, cli("ctl"))
+    assert_bad_usage(/"frob" is no action: give get, set or dump/, cli("ctl", "1", "frob"))
+    assert_bad_usage(/nothing to do: give get, set or dump/, cli("ctl", "1"))
+    assert_bad_usage(/unknown option --frob/, cli("ctl", "--frob"))
+    assert_bad_usage(/"b" is not expected here/, cli("ctl", "1", "get", "policy", "b"))
+    ["x", "", "0", "-", "1.5", "99999999999", "0x10", "1\n", "٣"].each do |pid|
+      assert_bad_usage(/is no PID/, cli("ctl", pid, "get"))
+    end
+  end
+
+  def test_processes_that_cannot_be_asked
+    gone = Process.spawn("true")
+    Process.wait(gone)
+    assert_bad_usage(/there is no process #{gone}/, ctl(gone, "get"))
+    assert_bad_usage(/there is no process 2147483647/, ctl(2_147_483_647, "get"))
+    assert_bad_usage(/process #{Process.pid} doesn't run Headway/, ctl(Process.pid, "get"))
+    silent = program("ready; sleep", env: { "HEADWAY_CONTROL" => "0" })
+    assert_bad_usage(/process #{silent.pid} doesn't run Headway .*or runs it with HEADWAY_CONTROL=0/, ctl(silent.pid, "get"))
+  end
+
+  def test_a_process_of_another_user
+    skip "only root can start one" unless Process.euid.zero?
+    pid = fork do
+      Process::Sys.setuid(65_534)
+      exec("sleep", "30")
+    end
+    await("another user's process") { File.stat("/proc/#{pid}").uid == 65_534 }
+
+    assert_bad_usage(/process #{pid} belongs to another user: ask as that user/, ctl(pid, "get"))
+  ensure
+    Process.kill(:KILL, pid) && Process.wait(pid) if pid
+  end
+
+  def test_a_stopped_process
+    program = program(SLEEPING)
+    Process.kill(:STOP, program.pid)
+    client = Headway::Control::Client.new(program.pid, program.socket, limit: 0.3)
+    waiting = Array.new(80) do # more than its queue takes
+      socket = Socket.new(:UNIX, :STREAM)
+      socket.connect_nonblock(Socket.pack_sockaddr_un(program.socket)) rescue nil
+      socket
+    end
+    assert_match(/doesn't answer: is it stopped\?/, assert_raises(Headway::Control::ClientError) { client.settings }.message)
+    Process.kill(:CONT, program.pid)
+    assert_said "100\n", ctl(program.pid, "get", "quantum")
+  ensure
+    waiting&.each(&:close)
+  end
+
+  def test_impostors
+    Dir.mkdir(@sockets, 0o700)
+    pid = Process.spawn("sleep", "30")
+    path = File.join(@sockets, "#{pid}.sock")
+    File.symlink(program(SLEEPING).socket, path)
+    assert_bad_usage(/doesn't run Headway/, ctl(pid, "get"))
+    File.unlink(path)
+    File.write(path, "no socket")
+    assert_bad_usage(/doesn't run Headway/, ctl(pid, "get"))
+    assert_equal "no socket", File.read(path), "nothing but sockets is removed"
+    File.unlink(path)
+
+    ["nonsense\n", "[]\n", "{}\n", "\n", "", "{\"settings\":"].each do |answer|
+      server = UNIXServer.new(path)
+      thread = Thread.new { 2.times { client = server.accept; client.gets && client.write(answer); client.close } rescue nil }
+      assert_bad_usage(/process #{pid} (gave an answer that makes no sense|has ended)/, ctl(pid, "get"))
+      server.close
+      thread.kill.join
+      File.unlink(path)
+    end
+  ensure
+    Process.kill(:KILL, pid) && Process.wait(pid) if pid
+  end
+
+  def test_a_directory_that_must_not_be_trusted
+    pid = program(SLEEPING).pid
+    File.chmod(0o755, @sockets)
+
+    assert_bad_usage(/process #{pid} cannot be asked: .* can be entered by others: chmod 700 it/, ctl(pid, "get"))
+  end
+
+  private
+
+  def ctl(*words) = cli("ctl", *words)
+
+  def assert_said(text, result)
+    assert_quiet_success result
+    assert_equal text, result.out
+  end
+end

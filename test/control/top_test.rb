@@ -1,0 +1,290 @@
+# frozen_string_literal: true
+
+require "control/controlled_process"
+require "io/console"
+require "pty"
+
+# `headway top`: piped, and in a real pseudo-terminal.
+class TopTest < Minitest::Test
+  include ControlledProcesses
+
+  BUSY = <<~RUBY
+    2.times { |number| Thread.new { loop { nil } }.name = "cpu \#{number}" }
+    Thread.new { loop { sleep 0.002 } }.name = "io"
+    ready
+    sleep
+  RUBY
+
+  def test_lists_the_processes
+    programs = Array.new(2) { program(BUSY) }
+    result = top
+
+    assert_quiet_success result
+    assert_match(/\A *PID +FOR +POLICY +QUANTUM +THREADS +WAIT P99 +RUBY +COMMAND$/, result.out)
+    programs.each { |program| assert_match(/^ *#{program.pid} .* fair +100 ms +4 .* #{RUBY_VERSION} /, result.out) }
+    rows = JSON.parse(top("--json").out)
+    assert_equal [1, programs.map(&:pid).sort], [rows["schema"], rows["processes"].map { |row| row["pid"] }]
+  end
+
+  def test_lists_nothing
+    result = top
+
+    assert_quiet_success result
+    assert_match(/\ANo process of yours runs Headway\. Start one with headway run COMMAND/, result.out)
+  end
+
+  def test_prints_once_when_piped
+    program = program(BUSY)
+    sleep 0.1
+    result = headway("top", program.pid.to_s, env: { "HEADWAY_CONTROL_DIR" => @sockets })
+
+    assert_quiet_success result
+    refute_match(/\e/, result.out)
+    assert_match(/process #{program.pid}, Ruby #{RUBY_VERSION}/, result.out)
+    assert_match(/^policy fair, quantum 100 ms, preempt signal; 4 threads$/, result.out)
+    rows = result.out[/^THREAD.*/m].lines.drop(1)
+    waits = rows.map { |row| row[/\A.+?(?:running|ready|suspended) +[\d.]+ +([\d.]+)/, 1].to_f }
+    assert_equal ["cpu 0", "cpu 1", "io", "main"], rows.map { |row| row[/\A(cpu \d|io|main)/] }.sort
+    assert_equal waits.sort.reverse, waits, "who waits most comes first"
+    assert_equal program.pid, JSON.parse(top("--json", program.pid.to_s).out)["pid"]
+  end
+
+  def test_sorts
+    program = program(BUSY)
+    sleep 0.2
+    assert_match(/^THREAD.*\ncpu 0.*\ncpu 1.*\nio.*\nmain/, top(program.pid.to_s, "--sort", "name").out)
+    %w[run wait_p50 wait_p99 hold_p50 hold_p99 preempted state].each { |key| assert_quiet_success top("--sort", key, program.pid.to_s) }
+  end
+
+  def test_names_cannot_steer_the_terminal
+    program = program("Thread.new { loop { sleep 0.01 } }.name = \"\\e[2Jevil\\r\\n\\u4e2d\"; ready; loop { sleep 0.01 }")
+    out = await("the name") { top(program.pid.to_s).out.then { |text| text if text.include?("evil??") } }
+
+    refute_match(/\e|\r/, out)
+  end
+
+  def test_bad_usage
+    assert_bad_usage(/"x" is no PID/, top("x"))
+    assert_bad_usage(/"2" is not expected here/, top("1", "2"))
+    assert_bad_usage(/there is no process 2147483647/, top("2147483647"))
+    assert_bad_usage(/process #{Process.pid} doesn't run Headway/, top(Process.pid.to_s))
+    assert_bad_usage(/--interval is "0": give seconds from 0.1 to 3600/, top("--interval", "0", "1"))
+    assert_bad_usage(/--sort is "size": give wait, run, /, top("--sort", "size", "1"))
+    assert_bad_usage(/unknown option --frob/, top("--frob"))
+    assert_match(/Without a PID: the processes of yours/, cli("top", "--help").out)
+  end
+
+  # -- in a terminal
+
+  def test_refreshes_and_quits
+    program = program(BUSY)
+    in_terminal(program.pid.to_s, "--interval", "0.2") do |terminal|
+      terminal.await(/process #{program.pid}/)
+      terminal.await(/in [\d.]+ m?s: GVL held/)
+      terminal.await(/in [\d.]+ m?s: GVL held/)
+      terminal.type("q")
+    end
+  end
+
+  def test_keys
+    program = program(BUSY)
+    in_terminal(program.pid.to_s) do |terminal|
+      terminal.await(/sorted by wait /)
+      terminal.type("r")
+      terminal.await(/sorted by run /)
+      terminal.type("n")
+      terminal.await(/sorted by name /)
+      terminal.type("x")
+      terminal.type("+")
+      terminal.await(/every 2 s/)
+      terminal.type("---")
+      terminal.await(/every 0\.2 s/)
+      terminal.type("\e[B")
+      terminal.await(/THREAD[^\n]*\r\n[^\n]*cpu 1/)
+      terminal.type("\e[A")
+      terminal.await(/THREAD[^\n]*\r\n[^\n]*cpu 0/)
+      terminal.type("\e")
+    end
+  end
+
+  def test_adapts_to_the_width_and_to_a_resize
+    program = program(BUSY)
+    in_terminal(program.pid.to_s, "--interval", "0.2", size: [12, 100]) do |terminal|
+      terminal.await(/HOLD P99/)
+      terminal.resize(10, 40)
+      terminal.await(/WAIT %/) { |frame| !frame.include?("HOLD P99") && widths(frame).max <= 40 }
+      [[5, 20], [2, 3], [1, 1], [3, 200], [60, 8], [24, 80]].each do |height, width|
+        terminal.resize(height, width)
+        terminal.await(/./) { |frame| widths(frame).max <= width && frame.lines.size <= height }
+      end
+      terminal.type("q")
+    end
+  end
+
+  def test_many_threads_in_a_low_terminal
+    program = program("60.times { |number| Thread.new { sleep }.name = format('sleeper %02d', number) }; ready; loop { sleep 0.01 }")
+    in_terminal(program.pid.to_s, size: [14, 80]) do |terminal|
+      terminal.await(/\(\d+ more\)/) { |frame| frame.lines.size <= 14 }
+      terminal.type("n")
+      terminal.await(/sleeper 00/)
+      terminal.type("\e[6~" * 3)
+      terminal.await(/sleeper 2/) { |frame| !frame.include?("sleeper 00") }
+      terminal.type("q")
+    end
+  end
+
+  %w[INT TERM HUP].each do |signal|
+    define_method("test_puts_the_terminal_back_after_SIG#{signal}") do
+      program = program(BUSY)
+      in_terminal(program.pid.to_s, status: :any) do |terminal|
+        terminal.await(/GVL held/)
+        signal == "INT" ? terminal.type("\x03") : terminal.kill(signal)
+      end
+    end
+  end
+
+  def test_puts_the_terminal_back_after_an_error
+    program = program(BUSY)
+    patch = File.join(@directory, "patch.rb")
+    File.write(patch, <<~RUBY)
+      %w[cli summary cli/top cli/top/watch].each { |name| require File.join(#{File.join(ROOT, "lib/headway").inspect}, name) }
+      Headway::CLI::Top::Watch.prepend(Module.new { def obey(*) = raise("broken") })
+    RUBY
+    in_terminal(program.pid.to_s, status: :any, ruby: ["-r#{patch}"]) do |terminal|
+      terminal.await(/GVL held/)
+      terminal.type("w")
+    end
+  end
+
+  def test_stops_and_goes_on
+    program = program(BUSY)
+    in_terminal(program.pid.to_s, "--interval", "0.2") do |terminal|
+      terminal.await(/GVL held/)
+      terminal.kill("TSTP")
+      terminal.await_raw(/\e\[\?1049l/)
+      await("it stops") { File.read("/proc/#{terminal.pid}/stat")[/\) (.)/, 1] == "T" } if File.exist?("/proc/self/stat")
+      terminal.kill("CONT")
+      terminal.await_raw(/\e\[\?1049h/)
+      terminal.await(/GVL held/)
+      terminal.type("q")
+    end
+  end
+
+  def test_the_process_ends_meanwhile
+    program = program(BUSY)
+    pid = program.pid
+    in_terminal(pid.to_s, "--interval", "0.2") do |terminal|
+      terminal.await(/GVL held/)
+      finish(program)
+      terminal.await_raw(/process #{pid} has ended/)
+    end
+  end
+
+  def test_the_process_is_stopped_meanwhile
+    program = program(BUSY)
+    in_terminal(program.pid.to_s, "--interval", "0.2") do |terminal|
+      terminal.await(/GVL held/)
+      Process.kill(:STOP, program.pid)
+      list = Thread.new { headway("top", env: { "HEADWAY_CONTROL_DIR" => @sockets }).out }
+      terminal.await(/doesn't answer: is it stopped\?/)
+      assert_match(/^ *#{program.pid} .*doesn't answer: is it stopped\?/, list.value)
+      Process.kill(:CONT, program.pid)
+      terminal.await(/every 0\.2 s/)
+      terminal.type("q")
+    end
+  end
+
+  # A pseudo-terminal, and what was drawn in it.
+  class Terminal
+    def initialize(test, master, slave, pid)
+      @test = test
+      @master = master
+      @slave = slave
+      @pid = pid
+      @text = +""
+      @all = +""
+    end
+
+    attr_reader :pid, :all
+
+    def type(keys) = @master.write(keys)
+    def kill(signal) = Process.kill(signal, @pid)
+
+    def resize(height, width)
+      @slave.winsize = [height, width]
+      Process.kill(:WINCH, @pid) # which the kernel sends to the session that has the terminal
+    end
+
+    # Until a whole frame that was drawn after this was called matches.
+    def await(pattern, &condition)
+      read
+      @text.clear
+      await_raw(nil) do
+        frames = @text.scrub.split("\e[H", -1).drop(1).select { |frame| frame.include?("\e[?2026l") }
+        frames.any? { |frame| plain(frame).then { |text| text.match?(pattern) && (condition.nil? || condition[text]) } }
+      end
+    rescue Minitest::Assertion => error
+      raise error.class, "#{error.message}: #{pattern.inspect} in #{@all[-3000..] || @all}"
+    end
+
+    def await_raw(pattern)
+      @test.await("the terminal shows #{pattern.inspect}") do
+        read
+        pattern ? @all.match?(pattern) : yield
+      end
+      @all.clear if pattern
+    end
+
+    def read
+      while (part = @master.read_nonblock(65_536, exception: false)).is_a?(String)
+        part = part.force_encoding(Encoding::UTF_8)
+        @text << part
+        @all << part
+      end
+    rescue Errno::EIO
+      nil
+    end
+
+    private
+
+    # The terminal's driver may have added carriage returns of its own.
+    def plain(frame) = frame.split("\e[?2026l").first.to_s.gsub(/\e\[[\d;?]*[A-Za-z]/, "").gsub(/\r+\n/, "\r\n")
+  end
+
+  # Makes the terminal that of a session of its own, so that its keys send signals.
+  OWN_TERMINAL = "trap('HUP', 'DEFAULT'); Process.setsid; File.open(ARGV.shift, File::RDWR); exec(*ARGV)"
+
+  private
+
+  def top(*words) = cli("top", *words)
+
+  def widths(frame) = frame.split("\r\n").map(&:length)
+
+  # Runs headway top in a terminal; after the block it must end, and leave the terminal as it was.
+  def in_terminal(*words, size: [30, 120], status: 0, ruby: [])
+    PTY.open do |master, slave|
+      slave.winsize = size
+      before = slave.console_mode
+      settings = stty(slave)
+      pid = Process.spawn(CLEAN.merge("HEADWAY_CONTROL_DIR" => @sockets, "TERM" => "xterm"), RbConfig.ruby, "--disable=gems", "-e", OWN_TERMINAL,
+                          slave.path, RbConfig.ruby, *ruby, CommandLine::EXE, "top", *words, in: slave, out: slave, err: slave)
+      terminal = Terminal.new(self, master, slave, pid)
+      yield terminal
+      Process.kill(:INT, pid) if words.empty?
+      ended = nil
+      await("headway top ends: #{terminal.all[/.{,2000}\z/m]}") { terminal.read; ended = Process.wait2(pid, Process::WNOHANG)&.last }
+      pid = nil
+      terminal.read
+      assert_equal status, ended.exitstatus, terminal.all unless status == :any
+      assert_equal settings, stty(slave)
+      assert before
+      last = terminal.all
+      assert_operator last.rindex("\e[?1049l") || -1, :>=, last.rindex("\e[?1049h") || -1, "the screen is given back"
+      assert_operator last.rindex("\e[?25h") || 0, :>=, last.rindex("\e[?25l") || 0, "the cursor is back"
+    ensure
+      Process.kill(:KILL, pid) && Process.wait(pid) if pid
+    end
+  end
+
+  def stty(slave) = IO.popen(["stty", "-g"], in: slave, &:read)
+end
