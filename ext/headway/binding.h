@@ -48,4 +48,7 @@ void hw_mark_init(VALUE headway);
 /* stats.c */
 void hw_stats_init(VALUE native);
 
+/* metered.c */
+void hw_metered_init(VALUE native);
+
 #endif
