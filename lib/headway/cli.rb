@@ -15,6 +15,7 @@ module Headway
       "run" => [:Run, "run a command with Headway"],
       "report" => [:Report, "what a trace file says: summary, HTML page, Perfetto, Firefox and more"],
       "bench" => [:Bench, "measure what Headway changes"],
+      "yield" => [:Yield, "how much of its time a piece of Ruby needs no GVL, and what threads gain"],
       "doctor" => [:Doctor, "what works on this Ruby and machine, and what it costs"]
     }.freeze
 

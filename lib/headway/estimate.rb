@@ -13,6 +13,7 @@ module Headway
     class Error < Headway::Error; end
 
     CONCURRENCY = [2, 4, 8, 16].freeze
+    RUN_S = 0.25
 
     # The meter knows one thread, and what runs beside would be measured too.
     ONE_AT_A_TIME = Mutex.new
@@ -23,17 +24,19 @@ module Headway
       # @param concurrency [Array<Integer>] numbers of threads to predict; the wall clock's method uses the largest
       # @param measure [Boolean] whether to measure what is predicted
       # @param processes [Array<Integer>, nil] numbers of processes to fork and measure, with each number of threads
+      # @param run_s [Float] length of each of the runs, of which there are some twenty
       # @return [Result]
       # @raise [Error] when the work can't be measured; what the work raises is raised
-      def call(block, concurrency: CONCURRENCY, measure: false, processes: nil)
+      def call(block, concurrency: CONCURRENCY, measure: false, processes: nil, run_s: RUN_S)
         raise Error, "a yield fraction can't be measured here: #{Headway.unsupported_reason}" unless Headway.supported?
+        raise ArgumentError, "no block given: what is to be measured?" unless block.respond_to?(:call)
 
         counts("concurrency", concurrency)
         counts("processes", processes) if processes
         ONE_AT_A_TIME.synchronize do
-          measurement = Measurement.new(Work.new(block), concurrency, measure: measure, cores: Etc.nprocessors)
+          measurement = Measurement.new(Work.new(block), concurrency, measure: measure, cores: Etc.nprocessors, run_s: run_s)
           rounds = measurement.call
-          cells = processes ? Processes.new(block, measurement.call_s).call(processes, [1, *concurrency].uniq) : nil
+          cells = processes ? Processes.new(block, measurement.call_s, run_s).call(processes, [1, *concurrency].uniq) : nil
           Result.new(rounds, concurrency: concurrency, measure: measure, cells: cells, cores: Etc.nprocessors)
         end
       end

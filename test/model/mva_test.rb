@@ -91,6 +91,8 @@ class MvaTest < Minitest::Test
     assert_in_delta 0.75, demands.yield_fraction
     assert_in_delta 4, demands.knee_threads
     assert_equal Float::INFINITY, demands(delay_s: 1.0).knee_threads
+    assert_in_delta 6, demands.core_knee_threads(3)
+    assert_equal Float::INFINITY, demands(delay_s: 1.0).core_knee_threads(3)
     assert_in_delta 8, demands.scaled_to(8).total_s
     assert_in_delta 0.75, demands.scaled_to(8).yield_fraction
   end

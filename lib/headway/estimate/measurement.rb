@@ -11,10 +11,9 @@ module Headway
       # Between the lowest and the highest of six lies the median with 97 %, whatever the distribution.
       ROUNDS = 6
       FEWEST_ROUNDS = 2
-      RUN_S = 0.25
       # For slow work there are fewer turns.
       TOTAL_S = 30
-      private_constant :ROUNDS, :FEWEST_ROUNDS, :RUN_S, :TOTAL_S
+      private_constant :ROUNDS, :FEWEST_ROUNDS, :TOTAL_S
 
       # @return [Float] of one call by one thread, after {call}
       attr_reader :call_s
@@ -23,11 +22,13 @@ module Headway
       # @param concurrency [Array<Integer>]
       # @param measure [Boolean] all of them, not just the one that the wall clock's method needs
       # @param cores [Integer]
-      def initialize(work, concurrency, measure:, cores:)
+      # @param run_s [Float]
+      def initialize(work, concurrency, measure:, cores:, run_s:)
         @work = work
         @concurrency = concurrency
         @measure = measure
         @cores = cores
+        @run_s = run_s
       end
 
       # @return [Array<Round>]
@@ -47,14 +48,14 @@ module Headway
         count = 1
         loop do
           seconds = @work.seconds(1, count)
-          return seconds / count if seconds > RUN_S / 5
+          return seconds / count if seconds > @run_s / 5
 
-          count = [(count * RUN_S / 4 / [seconds, 1e-9].max).ceil, count * 100].min
+          count = [(count * @run_s / 4 / [seconds, 1e-9].max).ceil, count * 100].min
         end
       end
 
       # @return [Integer] calls of each thread, so that one run has a good length
-      def iterations(call_s) = [(RUN_S / call_s).round, 1].max
+      def iterations(call_s) = [(@run_s / call_s).round, 1].max
 
       # What a call takes beside others: as long as alone, or n times as long.
       def pilot_s(threads)
@@ -71,12 +72,11 @@ module Headway
         demands = sample.demands
         return most if demands.free_cpu_s <= demands.gvl_s * (@cores - 1)
 
-        room = @cores * sample.own_s / (demands.gvl_s + demands.free_cpu_s)
-        room.floor.clamp(2, most)
+        demands.core_knee_threads(@cores).floor.clamp(2, most)
       end
 
       def rounds(runs)
-        turn_s = [RUN_S, @call_s].max * (runs.size + 1)
+        turn_s = [@run_s, @call_s].max * (runs.size + 1)
         (TOTAL_S / turn_s).floor.clamp(FEWEST_ROUNDS, ROUNDS)
       end
 

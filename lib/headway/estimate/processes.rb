@@ -10,14 +10,15 @@ module Headway
       Cell = Data.define(:processes, :threads, :per_s, :cpu_cores)
 
       ROUNDS = 3
-      RUN_S = 0.25
-      private_constant :ROUNDS, :RUN_S
+      private_constant :ROUNDS
 
       # @param block [#call]
       # @param call_s [Float] what one call takes
-      def initialize(block, call_s)
+      # @param run_s [Float] how long each configuration runs, about
+      def initialize(block, call_s, run_s)
         @block = block
         @call_s = call_s
+        @run_s = run_s
       end
 
       # @param processes [Array<Integer>]
@@ -33,7 +34,7 @@ module Headway
 
       def cell(processes, threads)
         # Never more in all than cores could do in a few times the length of a run.
-        iterations = [(RUN_S / @call_s / [threads / 4.0, 1].max).round, 1].max
+        iterations = [(@run_s / @call_s / [threads / 4.0, 1].max).round, 1].max
         workers = Array.new(processes) { Worker.start { Work.new(@block).seconds(threads, iterations) } }
         workers.each(&:await)
         start = Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -41,12 +41,13 @@ module Headway
           event_yield_pct: sampled(&:yield_pct),
           io_pct: sampled { _1.pct(_1.io_s) }, gvl_free_cpu_pct: sampled { _1.pct(_1.free_cpu_s) },
           wasteful_pct: sampled { _1.pct(_1.wasteful_s) },
-          knee_threads: sampled { |sample| finite(sample.demands.knee_threads) } }
+          knee_threads: sampled { finite(_1.demands.knee_threads) },
+          core_knee_threads: sampled { finite(_1.demands.core_knee_threads(@cores)) } }
       end
 
       def call
-        { call_ms: over { |round| 1000 * round.call_s.fetch(1) },
-          gvl_ms: over { |round| 1000 * demands(round).gvl_s },
+        { call_ms: over { |round| 1000 * round.call_s.fetch(1) }, gvl_ms: sampled { 1000 * _1.running_s },
+          coreless_pct: sampled { 100 * _1.coreless_s / (_1.coreless_s + _1.own_s) },
           releases_per_call: sampled(&:releases), wasteful_releases_per_call: sampled(&:wasteful) }
       end
 

@@ -20,6 +20,13 @@ module Headway
       # @return [Float] infinity where nothing needs the GVL
       def knee_threads = gvl_s.zero? ? Float::INFINITY : total_s / gvl_s
 
+      # @param cores [Integer]
+      # @return [Float] the number of threads, of whatever process, beyond which the cores are busy all the time
+      def core_knee_threads(cores)
+        cpu_s = gvl_s + free_cpu_s
+        cpu_s.zero? ? Float::INFINITY : cores * total_s / cpu_s
+      end
+
       # @return [Demands] of the same proportions, for a call that takes so long alone
       def scaled_to(seconds) = with(**to_h.transform_values { _1 * seconds / total_s })
     end
