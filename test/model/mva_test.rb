@@ -74,18 +74,6 @@ class MvaTest < Minitest::Test
     assert_in_delta 7, prediction.per_s * prediction.latency_s, 1e-9
   end
 
-  def test_the_yield_fraction_comes_back_from_the_speedup
-    [2, 4, 16].each do |threads|
-      [0.05, 0.3, 0.5, 0.75, 0.95].each do |fraction|
-        # Where all GVL time is used, the last bits of the speed-up tell.
-        speedup = throughput(threads, gvl_s: 1 - fraction, delay_s: fraction)
-        assert_in_delta fraction, MVA.yield_fraction(threads, speedup), 1e-6
-      end
-      assert_equal 0, MVA.yield_fraction(threads, 0.9)
-      assert_in_delta 1, MVA.yield_fraction(threads, threads + 0.1), 1e-6
-    end
-  end
-
   def test_the_knee
     demands = demands(gvl_s: 1.0, free_cpu_s: 1.0, delay_s: 2.0)
     assert_in_delta 0.75, demands.yield_fraction

@@ -37,7 +37,7 @@ module Headway
       private
 
       def yielded
-        { wall_yield_pct: over { |round| 100 * Model::MVA.yield_fraction(round.wall_threads, speedup(round, round.wall_threads)) },
+        { wall_yield_pct: over { |round| 100 * WallClock.yield_fraction(*compared(round)) },
           event_yield_pct: sampled(&:yield_pct),
           io_pct: sampled { _1.pct(_1.io_s) }, gvl_free_cpu_pct: sampled { _1.pct(_1.free_cpu_s) },
           wasteful_pct: sampled { _1.pct(_1.wasteful_s) },
@@ -59,10 +59,10 @@ module Headway
           alone_s: over { 1.0 },
           ideal_s: over { 1.0 / threads },
           concurrent_s: over { |round| 1 / speedup(round, threads) },
-          gained_pct: over { |round| gained_pct(speedup(round, threads), threads) } }
+          gained_pct: over { |round| 100 * WallClock.gained(*compared(round)) } }
       end
 
-      def gained_pct(speedup, threads) = (100 * (1 - (1 / speedup)) / (1 - (1.0 / threads))).clamp(0, 100)
+      def compared(round) = [round.wall_threads, speedup(round, round.wall_threads)]
 
       def speedup(round, threads) = round.call_s.fetch(1) / round.call_s.fetch(threads)
 

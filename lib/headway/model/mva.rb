@@ -41,21 +41,6 @@ module Headway
         per_s
       end
 
-      # The throughput's inverse: how much a workload yields that gains so much from so many threads.
-      #
-      # @param threads [Integer]
-      # @param speedup [Float] how many times the calls a second of one thread
-      # @return [Float] from 0 to 1
-      def yield_fraction(threads, speedup)
-        low, high = 0.0, 1.0
-        50.times do
-          middle = (low + high) / 2
-          gained = throughput(Demands.new(gvl_s: 1 - middle, free_cpu_s: 0.0, delay_s: middle), threads, 1)
-          gained < speedup ? low = middle : high = middle
-        end
-        speedup <= 1 ? 0.0 : high
-      end
-
       # One who arrives finds so many there; among them up to `cores` are served at once.
       def response_s(demand_s, at_cores, cores)
         return 0.0 if demand_s.zero?
