@@ -4,11 +4,19 @@
 # where there is one; processes share nothing.
 # Usage: processes.rb '{"command": ["ruby"], "processes": [1, 2], "threads": [1, 2], "iterations": 5000000, "priority": 0}'
 # Processes are started anew rather than forked: some Rubies can't fork.
+# Keep to syntax that Ruby 2.6 parses: JRuby runs this, too, old ones included.
 
 require "json"
 
-def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+def now
+  Process.clock_gettime(Process::CLOCK_MONOTONIC)
+end
+
+# JRuby has no clock of the process's CPU time.
+def cpu
+  times = Process.times
+  times.utime + times.stime
+end
 
 def work(iterations)
   number = 1
@@ -16,10 +24,17 @@ def work(iterations)
   number
 end
 
+# Rubies other than CRuby compile beside the program, some time after it began.
+def warm_up(share)
+  work(share / 10)
+  start = now
+  work(10_000) while RUBY_ENGINE != "ruby" && now - start < 2
+end
+
 # Warms up, says so, waits for the start, and says how much CPU time it took.
 def be_worker(config)
   share = config.fetch("share")
-  work(share / 10)
+  warm_up(share)
   $stdout.puts JSON.generate(ready: true)
   $stdout.flush
   exit unless $stdin.gets
@@ -34,7 +49,7 @@ def be_worker(config)
 end
 
 def start_worker(config, threads, share)
-  settings = { worker: true, threads:, share:, priority: config.fetch("priority") }
+  settings = { worker: true, threads: threads, share: share, priority: config.fetch("priority") }
   IO.popen([*config.fetch("command"), __FILE__, JSON.generate(settings)], "r+")
 end
 
@@ -49,7 +64,7 @@ def measure(config, processes, threads)
   end
   cpu_s = workers.sum { |worker| JSON.parse(worker.gets).fetch("cpu_s") }
   wall_s = now - start
-  { wall_s:, cpu_pct: cpu_s / wall_s * 100 }
+  { wall_s: wall_s, cpu_pct: cpu_s / wall_s * 100 }
 ensure
   workers&.each(&:close)
 end
@@ -67,4 +82,4 @@ config.fetch("processes").product(config.fetch("threads")).each do |processes, t
 end
 figures.each_value { |one| one[:speedup] = alone[:wall_s] / one[:wall_s] }
 
-puts JSON.generate(figures:, policy: defined?(Headway.started?) && Headway.started? ? Headway.policy : nil)
+puts JSON.generate(figures: figures, policy: defined?(Headway.started?) && Headway.started? ? Headway.policy : nil)
