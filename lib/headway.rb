@@ -15,6 +15,7 @@ require_relative "headway/settings"
 module Headway
   class Error < StandardError; end
 
+  autoload :Estimate, File.expand_path("headway/estimate", __dir__)
   autoload :Trace, File.expand_path("headway/trace", __dir__)
 
   if Platform.reason.nil?

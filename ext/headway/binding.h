@@ -57,4 +57,7 @@ void hw_stats_init(VALUE native);
 /* control_methods.c */
 void hw_control_methods_init(VALUE native);
 
+/* metered.c */
+void hw_metered_init(VALUE native);
+
 #endif

@@ -10,6 +10,9 @@ module Headway
     # A benchmark could not be run to its end; the message is for the user.
     class Error < StandardError; end
 
+    # A program did not end in time.
+    class Stuck < Error; end
+
     # What the user asked for makes no sense; the message says what would.
     class UsageError < Error; end
 

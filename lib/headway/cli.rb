@@ -17,6 +17,7 @@ module Headway
       "bench" => [:Bench, "measure what Headway changes"],
       "top" => [:Top, "who runs and who waits, in a running process"],
       "ctl" => [:Ctl, "settings of a running process, read and changed"],
+      "yield" => [:Yield, "how much of its time a piece of Ruby needs no GVL, and what threads gain"],
       "doctor" => [:Doctor, "what works on this Ruby and machine, and what it costs"]
     }.freeze
 

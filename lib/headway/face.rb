@@ -107,6 +107,16 @@ module Headway
       Stats.new(self).to_h
     end
 
+    # Measures how much of its time the block needs no GVL, so how many threads would pay. It is called over and over, by several
+    # threads at once, for some seconds.
+    #
+    # @param options [Hash] see {Estimate.call}
+    # @return [Estimate::Result]
+    # @raise [Estimate::Error] when it can't be measured; what the block raises is raised
+    def yield_fraction(**options, &block)
+      Estimate.call(block, **options)
+    end
+
     # @return [Array<String>] why something is off
     def notices
       Notices.all

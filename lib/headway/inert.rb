@@ -94,6 +94,10 @@ module Headway
       yield if block_given?
     end
 
+    def yield_fraction(**)
+      raise Error, "a yield fraction can't be measured here: #{unsupported_reason}"
+    end
+
     def stats
       counters = { preemptions: 0, parks: 0, park_timeouts: 0, retries: 0, threads: 0 }
       { policy: policy, preempt: preempt, quantum_ms: quantum_ms, wall: 0.0, process: NOTHING.merge(counters),

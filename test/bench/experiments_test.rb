@@ -59,6 +59,30 @@ class BenchExperimentsTest < Minitest::Test
     end
   end
 
+  def test_yield
+    result = bench_json("yield", "--seconds", "0.05", "--runs", "1", "--arms", "stock")
+    works = result["arms"]["stock"]
+    assert_equal ["2+2", "25% sleep", "50% sleep", "75% sleep", "sleep(0.001)", "deflate"], works.keys
+    works.each_value { assert_equal %w[yield_pct event_yield_pct concurrent_s ideal_s], _1.keys }
+    return unless headway?
+
+    works.each_value { assert_figures _1, %w[yield_pct event_yield_pct concurrent_s ideal_s], runs: 1 }
+    by_events = works.transform_values { _1["event_yield_pct"]["median"] }
+    assert_operator by_events["2+2"], :<, 5
+    assert_operator by_events["sleep(0.001)"], :>, 95
+    assert_equal by_events.values.first(5).sort, by_events.values.first(5)
+  end
+
+  def test_processes
+    result = bench_json("processes", "--iterations", "20000", "--processes", "2", "--threads", "1,3", "--runs", "1")
+    assert_document result, "processes", runs: 1
+    result["arms"].each_value do |combinations|
+      assert_equal %w[1×1 2×1 2×3], combinations.keys
+      combinations.each_value { assert_figures _1, %w[wall_s cpu_pct speedup], runs: 1 }
+      assert_equal 1, combinations["1×1"]["speedup"]["median"]
+    end
+  end
+
   def test_another_ruby_is_an_arm
     result = bench_json("quantum", "--iterations", "1", "--runs", "1", "--arms", "stock", "--ruby", RbConfig.ruby)
     assert_equal ["stock", "ruby-#{RUBY_VERSION}"], result["arms"].keys

@@ -9,6 +9,8 @@ class BenchProgramsTest < Minitest::Test
   PLAIN = {
     "quantum" => { iterations: 2, fib_n: 5, sleep_s: 0.001, priority: 0 },
     "cpu" => { threads: 2, iterations: 1_000, priority: 0 },
+    "yield" => { work: "50% sleep", concurrency: 2, seconds: 0.05, priority: 0 },
+    "processes" => { command: [RbConfig.ruby], processes: [2], threads: [2], iterations: 1_000, priority: 0 },
     "slices" => { seconds: 0.5 }
   }.freeze
   WITH_SERVER = {

@@ -8,7 +8,7 @@ class BenchUsageTest < Minitest::Test
   include BenchProcess
 
   def test_bad_options
-    assert_refused(/no benchmark: give quantum, fairness, cpu, io/)
+    assert_refused(/no benchmark: give quantum, fairness, yield, cpu, io, processes/)
     assert_refused(/unknown benchmark "nope"/, "nope")
     assert_refused(/unknown option --nope/, "quantum", "--nope")
     assert_refused(/"more" is not expected/, "quantum", "more")
@@ -51,7 +51,7 @@ class BenchUsageTest < Minitest::Test
   end
 
   def test_help
-    assert_match(/quantum\|fairness\|cpu\|io/, bench("--help").out)
+    assert_match(/quantum\|fairness\|yield\|cpu\|io\|processes/, bench("--help").out)
     Headway::Bench::Experiment.all.each_key do |name|
       result = bench(name, "--help")
       assert_predicate result, :success?

@@ -31,7 +31,7 @@ module Headway
       # @return [String] how to read it
       def reading
         better = { lower: "lower is better", higher: "higher is better", neither: nil }.fetch(@figure.better)
-        unit = { "s" => "seconds", "/s" => nil, "%" => "percent", "µs" => "logarithmic scale" }.fetch(@figure.unit)
+        unit = { "s" => "seconds", "/s" => nil, "%" => "percent", "µs" => "logarithmic scale", "×" => "times" }.fetch(@figure.unit)
         [unit, better].compact.join(", ")
       end
 

@@ -72,7 +72,7 @@ module Headway
         open = texts.keys
         until open.empty?
           readable, = IO.select(open, nil, nil, [deadline - now, 0].max)
-          raise Error, "#{@name} did not finish within #{limit_s.round} s" unless readable
+          raise Stuck, "#{@name} did not finish within #{limit_s.round} s" unless readable
 
           readable.each do |pipe|
             chunk = pipe.read_nonblock(65_536, exception: false)

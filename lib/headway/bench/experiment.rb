@@ -10,7 +10,7 @@ module Headway
 
       class << self
         # @return [Hash{String => Class}] every experiment by name
-        def all = [Quantum, Fairness, Cpu, Io].to_h { [_1.bench, _1] }
+        def all = [Quantum, Fairness, Yield, Cpu, Io, Processes].to_h { [_1.bench, _1] }
 
         # @param name [String]
         # @return [Class]
@@ -88,6 +88,8 @@ end
 
 require_relative "experiments/quantum"
 require_relative "experiments/fairness"
+require_relative "experiments/yield"
 require_relative "experiments/work_sharing"
 require_relative "experiments/cpu"
 require_relative "experiments/io"
+require_relative "experiments/processes"

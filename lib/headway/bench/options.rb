@@ -19,6 +19,7 @@ module Headway
 
       Count = Object.new
       Counts = Object.new
+      Sizes = Object.new
       Positive = Object.new
       Port = Object.new
       Names = Object.new
@@ -28,6 +29,7 @@ module Headway
         def teach(parser)
           parser.accept(Count) { |text| count(text) }
           parser.accept(Counts) { |text| counts(text) }
+          parser.accept(Sizes) { |text| sizes(text) }
           parser.accept(Positive) { |text| positive(text) }
           parser.accept(Port) { |text| port(text) }
           parser.accept(Names) { |text| names(text) }
@@ -49,6 +51,11 @@ module Headway
           return numbers.uniq if numbers.any? && numbers.all?
 
           refuse(text, "give whole numbers from 0 to 10000, such as 0,1,4,16")
+        end
+
+        def sizes(text)
+          numbers = text.split(",", -1).map { whole(_1.strip, 1..1_000) }
+          numbers.any? && numbers.all? ? numbers.uniq : refuse(text, "give whole numbers from 1 to 1000, such as 2,4")
         end
 
         def positive(text)

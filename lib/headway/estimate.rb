@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "etc"
+require_relative "../headway"
+require_relative "model/mva"
+require_relative "bench/statistics"
+
+module Headway
+  # How much of a workload's time needs no GVL, and so how many threads pay: measured by the wall clock, with one thread and with
+  # several, and by the events of one thread alone.
+  module Estimate
+    # The workload can't be measured; the message says why.
+    class Error < Headway::Error; end
+
+    CONCURRENCY = [2, 4, 8, 16].freeze
+    RUN_S = 0.25
+
+    # The meter knows one thread, and what runs beside would be measured too.
+    ONE_AT_A_TIME = Mutex.new
+    private_constant :ONE_AT_A_TIME
+
+    class << self
+      # @param block [#call] the work
+      # @param concurrency [Array<Integer>] numbers of threads to predict; the wall clock's method uses the largest
+      # @param measure [Boolean] whether to measure what is predicted
+      # @param processes [Array<Integer>, nil] numbers of processes to fork and measure, with each number of threads
+      # @param run_s [Float] length of each of the runs, of which there are some twenty
+      # @return [Result]
+      # @raise [Error] when the work can't be measured; what the work raises is raised
+      def call(block, concurrency: CONCURRENCY, measure: false, processes: nil, run_s: RUN_S)
+        raise Error, "a yield fraction can't be measured here: #{Headway.unsupported_reason}" unless Headway.supported?
+        raise ArgumentError, "no block given: what is to be measured?" unless block.respond_to?(:call)
+
+        counts("concurrency", concurrency)
+        counts("processes", processes) if processes
+        ONE_AT_A_TIME.synchronize do
+          measurement = Measurement.new(Work.new(block), concurrency, measure: measure, cores: Etc.nprocessors, run_s: run_s)
+          rounds = measurement.call
+          cells = processes ? Processes.new(block, measurement.call_s, run_s).call(processes, [1, *concurrency].uniq) : nil
+          Result.new(rounds, concurrency: concurrency, measure: measure, cells: cells, cores: Etc.nprocessors)
+        end
+      end
+
+      # @param error [Exception] from the work
+      # @return [String] such as: raises RuntimeError: no luck (work.rb:3)
+      def describe(error)
+        return "raises #{error.class}: #{error.message.lines.first.to_s.chomp}" unless (place = place_of(error))
+
+        "raises #{error.class}: #{error.message.lines.first.to_s.chomp} (#{place})"
+      end
+
+      private
+
+      def place_of(error)
+        error.backtrace_locations&.first&.then { "#{_1.path}:#{_1.lineno}" }
+      end
+
+      def counts(name, numbers)
+        return if numbers.is_a?(Array) && numbers.any? && numbers.all? { _1.is_a?(Integer) && _1.between?(1, 1000) }
+
+        raise ArgumentError, "#{name} is #{numbers.inspect[0, 60]}: give whole numbers from 1 to 1000, such as [2, 4]"
+      end
+    end
+  end
+end
+
+require_relative "estimate/fork_guard"
+require_relative "estimate/work"
+require_relative "estimate/sample"
+require_relative "estimate/measurement"
+require_relative "estimate/processes"
+require_relative "estimate/wall_clock"
+require_relative "estimate/result"

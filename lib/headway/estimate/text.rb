@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require_relative "../bench/table"
+
+module Headway
+  module Estimate
+    # A result for the terminal.
+    class Text
+      BUSY_PCT = 10
+      private_constant :BUSY_PCT
+
+      # @param result [Hash] as it was printed as JSON
+      def initialize(result)
+        @result = result
+      end
+
+      # @return [String]
+      def to_s
+        [yielded, "", call, knee, *busy, "", threads, *processes].join("\n")
+      end
+
+      private
+
+      def yielded
+        lines = [["yields", pct("event_yield_pct"), "by its events, of which"],
+                 ["", pct("io_pct"), "I/O and other waiting"],
+                 ["", pct("gvl_free_cpu_pct"), "computing without the GVL"],
+                 ["", pct("wasteful_pct"), "releases under 50 µs, too short to be of use"],
+                 ["", pct("wall_yield_pct"), "by the wall clock, 1 thread against #{@result["wall"]["threads"]}"]]
+        widths = lines.transpose.map { |column| column.map(&:size).max }
+        lines.map { |word, number, what| "#{word.ljust(widths[0])} #{number.rjust(widths[1])}  #{what}" }
+      end
+
+      def pct(key)
+        median, low, high = @result[key].values_at("median", "min", "max").map { format("%.1f", _1) }
+        "#{median} % (#{low}–#{high})"
+      end
+
+      def call
+        "A call takes #{ms("call_ms")}, of which it holds the GVL for #{ms("gvl_ms")}; releases of the GVL: " \
+          "#{format("%.3g", @result["releases_per_call"]["median"])} a call."
+      end
+
+      def ms(key) = Bench::Figure.duration(1000 * @result[key]["median"])
+
+      def knee
+        threads, core_threads = @result.values_at("knee_threads", "core_knee_threads").map { _1["median"] }
+        return "Nothing of it needs the GVL: threads pay as long as what they wait for keeps up." unless threads || core_threads
+        return "#{format("%.1f", core_threads)} threads keep all #{@result["cpus"]} cores busy: more gain nothing." if cores_first?(threads, core_threads)
+        return "More threads than one gain nothing." if threads < 1.05
+
+        "#{format("%.1f", threads)} threads would keep the GVL busy: more gain nothing, fewer leave it idle."
+      end
+
+      def cores_first?(threads, core_threads) = core_threads && core_threads < (threads || Float::INFINITY)
+
+      def busy
+        coreless = @result["coreless_pct"]["median"]
+        return if coreless < BUSY_PCT
+
+        ["The machine was busy: #{coreless.round} % of the time there was no core. That is left out of the events, not of wall clocks."]
+      end
+
+      def threads
+        measured = @result["measured"]
+        heading = %w[threads calls/s latency speed-up]
+        heading += ["measured calls/s", "error", "latency", "error"] if measured
+        Bench::Table.layout([heading, *@result["predicted"].map { |count, figures| thread_row(count, figures, measured) }], left: 0)
+      end
+
+      def thread_row(count, predicted, measured)
+        row = [count, median(predicted, "per_s"), latency(predicted), median(predicted, "speedup")]
+        return row unless measured
+
+        figures = measured.fetch(count)
+        row + [median(figures, "per_s"), error(figures["per_s_error_pct"]), latency(figures), error(figures["latency_ms_error_pct"])]
+      end
+
+      def median(figures, key) = number(figures[key]["median"])
+
+      def latency(figures) = Bench::Figure.duration(1000 * figures["latency_ms"]["median"])
+
+      def error(pct) = format("%+.1f %%", pct)
+
+      def number(number) = Bench::Figure.compact(number)
+
+      def processes
+        return unless @result["processes"]
+
+        heading = ["processes", "threads", "calls/s", "speed-up", "a core", "cores used", "predicted", "error"]
+        rows = @result["processes"].map do |cell|
+          [cell["processes"].to_s, cell["threads"].to_s, *%w[per_s speedup speedup_per_core].map { median(cell, _1) },
+           "#{cell["utilisation_pct"]["median"].round} %", median(cell, "predicted_speedup"), error(cell["speedup_error_pct"])]
+        end
+        ["", Bench::Table.layout([heading, *rows], left: 0)]
+      end
+    end
+  end
+end

@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require "cli/command_line"
+require "json"
+
+# `headway yield` as its user meets it. What its figures are worth is estimate_test.rb's.
+class YieldCommandTest < Minitest::Test
+  include CommandLine
+
+  FIGURES = %w[wall_yield_pct event_yield_pct io_pct gvl_free_cpu_pct wasteful_pct knee_threads core_knee_threads call_ms gvl_ms
+               coreless_pct releases_per_call wasteful_releases_per_call].freeze
+
+  def test_json
+    result = headway("yield", "-e", "sleep 0.002", "--concurrency", "1,2", "--processes", "2", "--measure", "--json",
+                     "--seconds", "0.03")
+    assert_quiet_success result
+    answer = JSON.parse(result.out)
+    assert_equal [Headway::VERSION, 1, RUBY_VERSION], answer.values_at("headway", "schema", "ruby")
+    FIGURES.each { |key| assert_equal %w[median min max n], answer.fetch(key).keys, key }
+    assert_operator answer["event_yield_pct"]["median"], :>, 95
+    assert_equal %w[1 2], answer["predicted"].keys
+    assert_equal %w[1 2], answer["measured"].keys
+    assert_equal %w[per_s latency_ms speedup per_s_error_pct latency_ms_error_pct], answer["measured"]["2"].keys
+    assert_equal [[1, 1], [2, 1], [2, 2]], answer["processes"].map { _1.values_at("processes", "threads") }
+    assert_operator answer["processes"].last["speedup"]["median"], :>, 1
+  end
+
+  def test_text_from_a_file_that_prepares_its_work
+    in_directory do |directory|
+      file = write(directory, "work.rb", "puts 'prepared'\ndata = 'x' * 100\nproc { puts data.sum }\n")
+      result = headway("yield", file, "--concurrency", "2", "--seconds", "0.03")
+      assert_quiet_success result
+      assert_match(/\Ayields +\d+\.\d % /, result.out)
+      assert_match(/by the wall clock, 1 thread against 2$/, result.out)
+      assert_match(/^threads +calls/, result.out)
+      refute_match(/prepared|12000/, result.out)
+    end
+  end
+
+  def test_a_file_that_is_its_work
+    in_directory do |directory|
+      file = write(directory, "work.rb", "raise ArgumentError, 'seen ' + __FILE__ + $0\n")
+      assert_bad_usage(/the work raises ArgumentError: seen #{file}#{file} \(#{file}:1\)/, headway("yield", file))
+    end
+  end
+
+  def test_work_that_cannot_be_measured
+    { "raise 'no luck'" => /the work raises RuntimeError: no luck \(-e:1\)/,
+      "1 +" => /the work is no Ruby: -e:/,
+      "fork { }" => /the work forks/,
+      "fork" => /the work forks/,
+      "exit 3" => /the work exits \(status 3\)/,
+      "exit!" => /the work ended the process/,
+      "Thread.exit" => /the work ends its thread/,
+      "gets.upcase" => /the work raises NoMethodError/,
+      "raise NotImplementedError" => /the work raises NotImplementedError/ }.each do |code, words|
+      assert_bad_usage(words, headway("yield", "-e", code))
+    end
+  end
+
+  def test_work_that_never_ends
+    ["loop { }", "begin; sleep; rescue Exception; retry; end"].each do |code|
+      assert_bad_usage(/the work was not done within 1 s/, headway("yield", "-e", code, "--timeout", "1"))
+    end
+  end
+
+  # $stdout and what children write alike; a child that stays keeps nobody waiting.
+  def test_what_the_work_prints_is_thrown_away
+    code = "$once ||= spawn('sleep 5 & echo child'); puts 1; warn 2; STDOUT.syswrite('3'); sleep 0.001"
+    result = headway("yield", "-e", code, "--concurrency", "2", "--json", "--seconds", "0.03")
+    assert_quiet_success result
+    assert_equal 1, JSON.parse(result.out).fetch("schema")
+  end
+
+  def test_bad_options
+    assert_bad_usage(/--concurrency 0: give whole numbers from 1/, headway("yield", "-e", "1", "--concurrency", "0"))
+    assert_bad_usage(/--processes 0: /, headway("yield", "-e", "1", "--processes", "0"))
+    assert_bad_usage(/no work: give -e CODE or a FILE/, headway("yield"))
+    assert_bad_usage(/give the work once/, headway("yield", "-e", "1", "work.rb"))
+    assert_bad_usage(/no such file: nosuch\.rb/, headway("yield", "nosuch.rb"))
+    assert_bad_usage(/is no file that can be read/, headway("yield", "lib"))
+    assert_bad_usage(/-r nosuch: there is no such library/, headway("yield", "-r", "nosuch", "-e", "1"))
+    assert_bad_usage(/unknown option --frob/, headway("yield", "--frob"))
+  end
+
+  def test_help
+    result = headway("yield", "--help")
+    assert_quiet_success result
+    assert_match(/\AUsage: headway yield \(-e CODE \| FILE\)/, result.out)
+  end
+end
