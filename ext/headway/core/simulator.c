@@ -1,0 +1,445 @@
+/* The simulated time, what threads do and where requests come from: see simulator.h. */
+#include "simulator_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+/* -- chance -------------------------------------------------------------------------------------------------------------- */
+
+/* xorshift64*, by Sebastiano Vigna. */
+static uint64_t
+random_bits(struct sim *sim)
+{
+    sim->random ^= sim->random >> 12;
+    sim->random ^= sim->random << 25;
+    sim->random ^= sim->random >> 27;
+    return sim->random * UINT64_C(2685821657736338717);
+}
+
+uint64_t
+sim_random(struct sim *sim, uint64_t bound)
+{
+    return (uint64_t)(((unsigned __int128)random_bits(sim) * bound) >> 64);
+}
+
+static uint64_t
+exponential_ns(struct sim *sim, double rate_per_s)
+{
+    double uniform = ((double)(random_bits(sim) >> 11) + 0.5) * 0x1p-53;
+    double ns = -log(uniform) / rate_per_s * 1e9;
+    return ns < 1e18 ? (uint64_t)ns : (uint64_t)1e18;
+}
+
+/* -- ends of delays and of computations ------------------------------------------------------------------------------------ */
+
+static void
+push(struct sim_timers *timers, uint64_t at, uint32_t thread)
+{
+    uint32_t i = timers->count++;
+    while (i > 0 && timers->heap[(i - 1) / 2].at > at) {
+        timers->heap[i] = timers->heap[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    timers->heap[i] = (struct sim_timer){ at, thread };
+}
+
+static uint32_t
+pop(struct sim_timers *timers)
+{
+    uint32_t thread = timers->heap[0].thread, i = 0;
+    struct sim_timer last = timers->heap[--timers->count];
+    for (;;) {
+        uint32_t child = 2 * i + 1;
+        if (child >= timers->count) break;
+        if (child + 1 < timers->count && timers->heap[child + 1].at < timers->heap[child].at) child++;
+        if (timers->heap[child].at >= last.at) break;
+        timers->heap[i] = timers->heap[child];
+        i = child;
+    }
+    timers->heap[i] = last;
+    return thread;
+}
+
+void
+sim_away(struct sim *sim, struct sim_thread *t, struct sim_timers *timers, uint64_t at)
+{
+    (void)sim;
+    t->where = SIM_AWAY;
+    push(timers, at, t->place);
+}
+
+/* -- cores --------------------------------------------------------------------------------------------------------------- */
+
+void
+sim_compute(struct sim *sim, int change)
+{
+    sim->computing += (uint32_t)change;
+    double pace = sim->computing > sim->set->cores ? (double)sim->set->cores / sim->computing : 1;
+    if (pace == sim->pace) return;
+    sim->pace = pace;
+    for (uint32_t i = 0; i < sim->set->processes; i++) sim_process_look_ahead(sim, &sim->processes[i]);
+}
+
+/* -- requests ------------------------------------------------------------------------------------------------------------ */
+
+static void
+take(struct sim *sim, struct sim_thread *t, uint32_t request, uint64_t arrived_ns)
+{
+    t->request = &sim->set->workload->requests[request];
+    t->step = &sim->set->workload->steps[t->request->first_step];
+    t->end = t->step + t->request->steps;
+    t->arrived_ns = arrived_ns;
+    t->wait_ns = 0;
+    t->after = false;
+}
+
+static uint32_t
+draw(struct sim *sim)
+{
+    uint32_t place = (uint32_t)sim_random(sim, sim->set->workload->marked);
+    return sim->sample ? sim->sample[place] : place;
+}
+
+static void
+start_measuring(struct sim *sim)
+{
+    struct hw_simulated *out = sim->out;
+    sim->measuring = true;
+    sim->measure_from_ns = sim->now_ns;
+    out->gvl_ns = out->cpu_ns = 0;
+    for (uint32_t i = 0; i < sim->set->processes; i++) sim->processes[i].held_ns = sim->now_ns;
+}
+
+static void
+complete(struct sim *sim, struct sim_thread *t)
+{
+    bool counts = t->track == NONE || sim->set->workload->marked == 0;
+    if (counts) sim->completed++;
+    if (sim->measuring) {
+        struct hw_simulated_class *class = &sim->out->classes[t->request->class];
+        uint64_t latency_ns = sim->now_ns - t->arrived_ns;
+        hw_durations_add(&class->latency, latency_ns, 3);
+        class->wait_ns += t->wait_ns;
+        if (counts) {
+            hw_durations_add(&sim->out->latency, latency_ns, 3);
+            sim->out->requests++;
+        }
+    }
+    if (!sim->measuring && sim->completed >= sim->set->warm_up) start_measuring(sim);
+}
+
+static bool
+take_next(struct sim *sim, struct sim_thread *t)
+{
+    if (t->track != NONE) {
+        const struct hw_track *track = &sim->set->workload->tracks[t->track];
+        t->cycle = t->cycle + 1 < track->requests ? t->cycle + 1 : 0;
+        take(sim, t, track->first_request + t->cycle, sim->now_ns);
+    }
+    else if (sim->set->rate_per_s == 0) take(sim, t, draw(sim), sim->now_ns);
+    else if (sim->queued > 0) {
+        take(sim, t, sim->queue[sim->queue_first].request, sim->queue[sim->queue_first].arrived_ns);
+        sim->queue_first = (sim->queue_first + 1) % HW_SIMULATED_QUEUE_MOST;
+        sim->queued--;
+    }
+    else return false;
+    return true;
+}
+
+/* -- what a thread does -------------------------------------------------------------------------------------------------- */
+
+static void
+become_idle(struct sim *sim, struct sim_thread *t, bool holds)
+{
+    struct sim_process *p = t->process;
+    if (holds) sim_leave_gvl(sim, t, SIM_IDLE);
+    t->where = SIM_IDLE;
+    t->next = p->idle;
+    p->idle = t;
+    p->idle_count++;
+}
+
+static void
+need_gvl(struct sim *sim, struct sim_thread *t, bool holds, uint64_t length_ns)
+{
+    t->left_ns = length_ns;
+    if (holds) sim_run_on(sim, t);
+    else sim_want_gvl(sim, t);
+}
+
+static void
+begin_step(struct sim *sim, struct sim_thread *t, bool holds)
+{
+    const struct hw_step *step = t->step++;
+    if (step->kind == HW_STEP_GVL) {
+        need_gvl(sim, t, holds, step->length_ns);
+        return;
+    }
+    if (holds) sim_leave_gvl(sim, t, SIM_AWAY);
+    if (step->kind == HW_STEP_DELAY) {
+        sim_away(sim, t, &sim->delays, sim->now_ns + step->length_ns);
+        return;
+    }
+    sim_compute(sim, 1);
+    sim->out->cpu_ns += step->length_ns;
+    sim_away(sim, t, &sim->computations, (uint64_t)sim->work + step->length_ns);
+}
+
+void
+sim_go_on(struct sim *sim, struct sim_thread *t, bool holds)
+{
+    if (t->step == t->end) {
+        if (!t->after) complete(sim, t);
+        if (!t->after && t->request->after_ns > 0) {
+            t->after = true;
+            need_gvl(sim, t, holds, t->request->after_ns);
+            return;
+        }
+        if (!take_next(sim, t)) {
+            become_idle(sim, t, holds);
+            return;
+        }
+    }
+    begin_step(sim, t, holds);
+}
+
+/* -- arrivals ------------------------------------------------------------------------------------------------------------ */
+
+static struct sim_process *
+least_busy(struct sim *sim)
+{
+    struct sim_process *chosen = NULL;
+    uint64_t equals = 0;
+    for (uint32_t i = 0; i < sim->set->processes; i++) {
+        struct sim_process *p = &sim->processes[i];
+        if (p->idle_count == 0 || (chosen && p->idle_count < chosen->idle_count)) continue;
+        if (!chosen || p->idle_count > chosen->idle_count) equals = 0;
+        if (sim_random(sim, ++equals) == 0) chosen = p;
+    }
+    return chosen;
+}
+
+static void
+arrive(struct sim *sim)
+{
+    uint32_t request = draw(sim);
+    struct sim_process *p = least_busy(sim);
+    if (p) {
+        struct sim_thread *t = p->idle;
+        p->idle = t->next;
+        p->idle_count--;
+        take(sim, t, request, sim->now_ns);
+        begin_step(sim, t, false);
+        sim_process_look_ahead(sim, p);
+    }
+    else if (sim->queued == HW_SIMULATED_QUEUE_MOST) sim->out->overloaded = true;
+    else {
+        uint32_t place = (sim->queue_first + sim->queued++) % HW_SIMULATED_QUEUE_MOST;
+        sim->queue[place].request = request;
+        sim->queue[place].arrived_ns = sim->now_ns;
+        if (sim->queued > sim->out->queued_most) sim->out->queued_most = sim->queued;
+    }
+    sim->next_arrival_ns = sim->now_ns + exponential_ns(sim, sim->set->rate_per_s);
+}
+
+/* -- time ---------------------------------------------------------------------------------------------------------------- */
+
+static struct sim_process *
+next_process(struct sim *sim)
+{
+    struct sim_process *next = &sim->processes[0];
+    for (uint32_t i = 1; i < sim->set->processes; i++) {
+        if (sim->processes[i].next_ns < next->next_ns) next = &sim->processes[i];
+    }
+    return next;
+}
+
+static uint64_t
+next_computation_ns(const struct sim *sim)
+{
+    if (sim->computations.count == 0) return HW_NEVER;
+    double left = (double)sim->computations.heap[0].at - sim->work;
+    return left <= 0 ? sim->now_ns : sim->now_ns + (uint64_t)(left / sim->pace + 0.999);
+}
+
+static void
+pass_time_until(struct sim *sim, uint64_t at_ns)
+{
+    if (at_ns <= sim->now_ns) return;
+    sim->work += (double)(at_ns - sim->now_ns) * sim->pace;
+    sim->now_ns = at_ns;
+}
+
+static void
+comes_back(struct sim *sim, struct sim_timers *timers)
+{
+    struct sim_thread *t = &sim->threads[pop(timers)];
+    if (timers == &sim->computations) sim_compute(sim, -1);
+    sim_go_on(sim, t, false);
+    sim_process_look_ahead(sim, t->process);
+}
+
+/* False: nothing happens any more. */
+static bool
+step(struct sim *sim)
+{
+    struct sim_process *process = next_process(sim);
+    uint64_t delay_ns = sim->delays.count ? sim->delays.heap[0].at : HW_NEVER;
+    uint64_t computation_ns = next_computation_ns(sim);
+    uint64_t others_ns = computation_ns < sim->next_arrival_ns ? computation_ns : sim->next_arrival_ns;
+    if (process->next_ns <= delay_ns && process->next_ns <= others_ns) {
+        if (process->next_ns == HW_NEVER) return false;
+        pass_time_until(sim, process->next_ns);
+        sim_process_happen(sim, process);
+    }
+    else if (delay_ns <= others_ns) {
+        pass_time_until(sim, delay_ns);
+        comes_back(sim, &sim->delays);
+    }
+    else if (computation_ns <= sim->next_arrival_ns) {
+        pass_time_until(sim, computation_ns);
+        comes_back(sim, &sim->computations);
+    }
+    else {
+        pass_time_until(sim, sim->next_arrival_ns);
+        arrive(sim);
+    }
+    return true;
+}
+
+/* -- the whole ----------------------------------------------------------------------------------------------------------- */
+
+static void
+add_thread(struct sim *sim, struct sim_process *p, uint32_t track)
+{
+    struct sim_thread *t = &sim->threads[sim->thread_count];
+    t->process = p;
+    t->place = sim->thread_count++;
+    t->job_ns = HW_NEVER;
+    t->track = track;
+    /* Its account has no histograms: nobody reads them, and to fill them takes time. */
+    if (sim->set->policy.kind != HW_OBSERVE) hw_scheduler_add(&p->scheduler, &t->record, HW_SUSPENDED, sim->now_ns);
+}
+
+/* Tracks begin anywhere, so that threads that repeat one aren't in step. */
+static void
+start_thread(struct sim *sim, struct sim_thread *t)
+{
+    bool repeats = t->track != NONE;
+    if (repeats) t->cycle = (uint32_t)sim_random(sim, sim->set->workload->tracks[t->track].requests);
+    if (!take_next(sim, t)) become_idle(sim, t, false);
+    else begin_step(sim, t, false);
+}
+
+static uint32_t
+next_track(const struct hw_workload *w, uint32_t track)
+{
+    do track = track + 1 < w->track_count ? track + 1 : 0;
+    while (w->tracks[track].requests == 0);
+    return track;
+}
+
+static bool
+goes_on_beside(const struct hw_workload *w, uint32_t track)
+{
+    return w->marked > 0 && w->tracks[track].requests > 0 && w->tracks[track].process == w->typical_process;
+}
+
+/* Threads that do requests, and those of one recorded process that went on beside them; without requests the threads do the
+ * tracks, in turn. */
+static void
+add_threads(struct sim *sim, struct sim_process *p)
+{
+    const struct hw_workload *w = sim->set->workload;
+    uint32_t track = w->track_count ? w->track_count - 1 : 0;
+    for (uint32_t i = 0; i < sim->set->threads; i++) {
+        if (!w->marked) track = next_track(w, track);
+        add_thread(sim, p, w->marked ? NONE : track);
+    }
+    for (uint32_t i = 0; i < w->track_count; i++) {
+        if (goes_on_beside(w, i)) add_thread(sim, p, i);
+    }
+}
+
+static bool
+take_sample(struct sim *sim)
+{
+    uint32_t marked = sim->set->workload->marked;
+    if (!sim->set->resample || marked == 0) return true;
+    sim->sample = malloc(marked * sizeof(*sim->sample));
+    if (!sim->sample) return false;
+    for (uint32_t i = 0; i < marked; i++) sim->sample[i] = (uint32_t)sim_random(sim, marked);
+    return true;
+}
+
+static bool
+prepare(struct sim *sim)
+{
+    const struct hw_simulation *set = sim->set;
+    size_t beside = 0;
+    for (uint32_t i = 0; i < set->workload->track_count; i++) beside += goes_on_beside(set->workload, i);
+    size_t threads = set->processes * (set->threads + beside);
+    if (threads == 0 || threads > HW_SIMULATED_THREADS_MOST || set->workload->request_count == 0) return false;
+    sim->processes = calloc(set->processes, sizeof(*sim->processes));
+    sim->threads = calloc(threads, sizeof(*sim->threads));
+    sim->delays.heap = malloc(threads * sizeof(*sim->delays.heap));
+    sim->computations.heap = malloc(threads * sizeof(*sim->computations.heap));
+    sim->out->classes = calloc(set->workload->class_count, sizeof(*sim->out->classes));
+    sim->out->class_count = set->workload->class_count;
+    if (set->rate_per_s > 0) sim->queue = malloc(HW_SIMULATED_QUEUE_MOST * sizeof(*sim->queue));
+    bool whole = sim->processes && sim->threads && sim->delays.heap && sim->computations.heap && sim->out->classes &&
+        (sim->queue || set->rate_per_s == 0) && take_sample(sim);
+    for (uint32_t i = 0; whole && i < set->processes; i++) {
+        whole = sim_process_init(sim, &sim->processes[i]);
+        if (whole) add_threads(sim, &sim->processes[i]);
+    }
+    return whole;
+}
+
+static bool
+run(struct sim *sim, const atomic_bool *cancelled)
+{
+    const struct hw_simulation *set = sim->set;
+    for (uint32_t i = 0; i < sim->thread_count; i++) start_thread(sim, &sim->threads[i]);
+    for (uint32_t i = 0; i < set->processes; i++) sim_process_look_ahead(sim, &sim->processes[i]);
+    if (set->rate_per_s > 0) sim->next_arrival_ns = sim->now_ns + exponential_ns(sim, set->rate_per_s);
+    for (uint64_t steps = 0; sim->out->requests < set->requests && sim->now_ns - HW_NS_PER_S < set->longest_ns; steps++) {
+        if (!step(sim) || sim->out->overloaded) break;
+        if (steps % 4096 == 0 && cancelled && atomic_load_explicit(cancelled, memory_order_relaxed)) return false;
+    }
+    sim->out->elapsed_ns = sim->now_ns - sim->measure_from_ns;
+    for (uint32_t i = 0; i < set->processes; i++) {
+        if (sim->processes[i].holder) sim->out->gvl_ns += sim->now_ns - sim->processes[i].held_ns;
+    }
+    return true;
+}
+
+bool
+hw_simulate(const struct hw_simulation *set, struct hw_simulated *simulated, const atomic_bool *cancelled)
+{
+    memset(simulated, 0, sizeof(*simulated));
+    struct sim sim = { .set = set, .out = simulated, .now_ns = HW_NS_PER_S, .pace = 1, .next_arrival_ns = HW_NEVER,
+                       .random = set->seed * UINT64_C(0x9e3779b97f4a7c15) | 1 };
+    for (int i = 0; i < 8; i++) random_bits(&sim);
+    bool whole = prepare(&sim) && run(&sim, cancelled);
+    for (uint32_t i = 0; sim.processes && i < set->processes; i++) hw_scheduler_free(&sim.processes[i].scheduler);
+    free(sim.processes);
+    free(sim.threads);
+    free(sim.delays.heap);
+    free(sim.computations.heap);
+    free(sim.sample);
+    free(sim.queue);
+    return whole;
+}
+
+void
+hw_simulated_free(struct hw_simulated *simulated)
+{
+    for (uint32_t i = 0; i < simulated->class_count && simulated->classes; i++) hw_durations_free(&simulated->classes[i].latency);
+    hw_durations_free(&simulated->latency);
+    free(simulated->classes);
+    memset(simulated, 0, sizeof(*simulated));
+}
