@@ -123,6 +123,7 @@ put_request(struct reading *r, struct reading_thread *t, uint32_t class, uint32_
     request->track = track;
     request->latency_ns = r->now_ns - t->begun_ns;
     request->wait_ns = t->wait_ns;
+    if (t->step_count == 0) collect(r, t, HW_STEP_GVL, 1);
     for (uint32_t i = 0; i < t->step_count && !r->failed; i++) {
         uint64_t length_ns = t->steps[i].length_ns ? t->steps[i].length_ns : 1;
         if (!hw_workload_step(w, t->steps[i].kind, length_ns, t->steps[i].load)) r->failed = true;
