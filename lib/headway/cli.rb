@@ -14,6 +14,7 @@ module Headway
     COMMANDS = {
       "run" => [:Run, "run a command with Headway"],
       "report" => [:Report, "what a trace file says: summary, HTML page, Perfetto, Firefox and more"],
+      "predict" => [:Predict, "what other thread and process counts, quanta and policies would do, from a trace"],
       "bench" => [:Bench, "measure what Headway changes"],
       "doctor" => [:Doctor, "what works on this Ruby and machine, and what it costs"]
     }.freeze
