@@ -15,6 +15,7 @@ module Headway
       "run" => [:Run, "run a command with Headway"],
       "report" => [:Report, "what a trace file says: summary, HTML page, Perfetto, Firefox and more"],
       "predict" => [:Predict, "what other thread and process counts, quanta and policies would do, from a trace"],
+      "advise" => [:Advise, "which setting to use, from a trace"],
       "bench" => [:Bench, "measure what Headway changes"],
       "doctor" => [:Doctor, "what works on this Ruby and machine, and what it costs"]
     }.freeze

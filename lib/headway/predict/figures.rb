@@ -11,6 +11,8 @@ module Headway
       REQUESTS = 20_000
       # A replication draws about as many as were recorded: fewer would widen the interval, more cost time only.
       REPLICATED = (500..4_000)
+      # Arrivals nearer than this to what all threads together can do queue up without end, as far as one can tell.
+      KEEPS_UP = 0.99
       # A percentile with fewer recorded requests beyond it than two is a guess.
       LEAST = { "mean_ms" => 10, "p50_ms" => 10, "p95_ms" => 40, "p99_ms" => 200 }.freeze
 
@@ -25,14 +27,16 @@ module Headway
         @workload = workload
         @setting = setting
         @cores = cores
-        @main = simulate(seed, REQUESTS, resample: false)
-        @others = overloaded? ? [] : (1..replications).map { |i| simulate(seed + i, replicated, resample: true) }
+        closed = simulate(seed, REQUESTS, resample: false, rate: nil)
+        @overloaded = !setting.rate.nil? && setting.rate >= KEEPS_UP * per_second(closed)
+        @main = setting.rate.nil? || @overloaded ? closed : simulate(seed, REQUESTS, resample: false)
+        @others = @overloaded ? [] : (1..replications).map { |i| simulate(seed + i, replicated, resample: true) }
       end
 
       # @return [Boolean] requests come faster than the setting can do them
-      def overloaded? = @main[:overloaded]
+      def overloaded? = @overloaded
 
-      # @return [Float] as simulated with all requests
+      # @return [Float] as simulated with all requests; when overloaded what the setting can do
       def requests_per_s = per_second(@main)
 
       # @return [Float] of the time, how long somebody held the GVL, per process
@@ -56,8 +60,8 @@ module Headway
 
       private
 
-      def simulate(seed, requests, resample:)
-        @workload.simulate(**@setting.to_h, cores: @cores, seed:, resample:, requests:)
+      def simulate(seed, requests, resample:, rate: @setting.rate)
+        @workload.simulate(**@setting.to_h, rate:, cores: @cores, seed:, resample:, requests:)
       end
 
       def replicated = @workload.count.clamp(REPLICATED.begin, REPLICATED.end)
