@@ -24,6 +24,7 @@ module Headway
     autoload :Grounds, File.expand_path("predict/grounds", __dir__)
     autoload :Grid, File.expand_path("predict/grid", __dir__)
     autoload :Document, File.expand_path("predict/document", __dir__)
+    autoload :Validation, File.expand_path("predict/validation", __dir__)
     autoload :Plot, File.expand_path("predict/plot", __dir__)
 
     # Threads are busy for this share of their time when each takes the next request at once.

@@ -14,7 +14,7 @@ module Headway
     Kind = Data.define(:name, :index, :count, :gvl_s, :cpu_s, :delay_s, :wait_s, :mean_s, :p50_s, :p95_s, :p99_s)
 
     POLICIES = { fair: 0, quantum: 1, stock: 2 }.freeze
-    # Where the trace can't tell how long a hand-over of the GVL takes: what it takes where it was measured.
+    # Where the trace can't tell how long a hand-over of the GVL takes: what it took where it was measured.
     HANDOVER_NS = 10_000
     VM_SLICE_MS = 100
     DEFAULTS = { processes: 1, threads: 1, cores: nil, policy: :stock, quantum_ms: VM_SLICE_MS, rate: nil, requests: 10_000,
@@ -115,14 +115,9 @@ module Headway
       vm_slice_ns = set[:policy] == :stock ? quantum_ns : [quantum_ns, VM_SLICE_MS * 1_000_000].max
       set.slice(:processes, :threads, :seed, :resample, :requests).merge(
         cores: set[:cores] || [typical_process[:cpus], 1].max, policy: POLICIES.fetch(set[:policy]),
-        quantum_ns: quantum_ns, vm_slice_ns: vm_slice_ns, handover_ns: handover_ns, rate_per_s: set[:rate].to_f,
+        quantum_ns: quantum_ns, vm_slice_ns: vm_slice_ns, handover_ns: HANDOVER_NS, rate_per_s: set[:rate].to_f,
         warm_up: set[:warm_up] || (set[:requests] / 10), longest_ns: (set[:longest_s] * 1_000_000_000).round
       )
-    end
-
-    def handover_ns
-      count, _, median_ns = @facts[:handover]
-      count >= 20 ? median_ns : HANDOVER_NS
     end
 
     # What goes on beside requests is no class of theirs.

@@ -12,6 +12,7 @@
 #include "workload.h"
 
 #define HW_SIMULATED_THREADS_MOST 4096
+#define HW_HANDOVERS_LEAST 20
 #define HW_SIMULATED_QUEUE_MOST 100000 /* requests in front of the pool: it doesn't keep up */
 
 struct hw_simulation {
@@ -21,7 +22,7 @@ struct hw_simulation {
     uint32_t processes, threads, cores; /* threads: that do requests, in each process */
     struct hw_policy policy; /* observe: the VM alone */
     uint64_t vm_slice_ns;    /* the VM's own; 100 ms unless RUBY_THREAD_TIMESLICE says otherwise */
-    uint64_t handover_ns;    /* from a hold's end to the begin of the next, when the next thread waited */
+    uint64_t handover_ns;    /* from a hold's end to the begin of the next, when the next thread waited; as recorded, if enough were */
     double rate_per_s;       /* of open arrivals; 0: closed */
     uint64_t requests;       /* to be measured, after a warm-up of warm_up ... */
     uint64_t warm_up;

@@ -106,6 +106,14 @@ sim_run_on(struct sim *sim, struct sim_thread *t)
     set_burst_end(sim, t);
 }
 
+static uint64_t
+handover_ns(struct sim *sim)
+{
+    const struct hw_workload *w = sim->set->workload;
+    if (w->handover.count < HW_HANDOVERS_LEAST) return sim->set->handover_ns;
+    return w->handovers_ns[sim_random(sim, w->handover.count < HW_HANDOVERS_KEPT ? w->handover.count : HW_HANDOVERS_KEPT)];
+}
+
 void
 sim_leave_gvl(struct sim *sim, struct sim_thread *t, enum sim_where where)
 {
@@ -117,7 +125,7 @@ sim_leave_gvl(struct sim *sim, struct sim_thread *t, enum sim_where where)
     sim_compute(sim, -1);
     sim->out->gvl_ns += sim->now_ns - p->held_ns;
     p->holder = NULL;
-    p->free_ns = sim->now_ns + (p->head ? sim->set->handover_ns : 0);
+    p->free_ns = sim->now_ns + (p->head ? handover_ns(sim) : 0);
     if (!scheduled(sim)) return;
     struct hw_orders orders;
     hw_scheduler_suspended(&p->scheduler, &t->record, sim->now_ns, &orders);

@@ -90,6 +90,16 @@ hw_workload_step(struct hw_workload *w, enum hw_step_kind kind, uint64_t length_
     return true;
 }
 
+/* Reservoir sampling: every one has the same chance to be kept. */
+bool
+hw_workload_handover(struct hw_workload *w, uint64_t length_ns)
+{
+    uint64_t place = w->handover.count;
+    if (place >= HW_HANDOVERS_KEPT) place = (place * UINT64_C(0x9e3779b97f4a7c15) >> 20) % (place + 1);
+    if (place < HW_HANDOVERS_KEPT) w->handovers_ns[place] = length_ns;
+    return hw_durations_add(&w->handover, length_ns, 3);
+}
+
 /* -- putting in order ---------------------------------------------------------------------------------------------------- */
 
 /* A thread that runs less than this part of its time changes nothing beside requests. */

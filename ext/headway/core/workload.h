@@ -16,6 +16,7 @@
 #define HW_CLASSES_MOST 64   /* of requests; further ones are one class */
 #define HW_LOADS_MOST 255    /* delays that last at a time, as far as they are counted */
 #define HW_CLASS_NAME_LONGEST 120
+#define HW_HANDOVERS_KEPT 1024
 
 /* name, label */
 #define HW_STEPS(EACH)                                                                                                         \
@@ -74,7 +75,8 @@ struct hw_workload {
     uint32_t step_capacity, request_capacity, track_capacity, class_capacity;
     uint32_t typical_process;    /* the one with the most requests: what goes on beside them is taken from there */
     uint64_t forgotten_ns;       /* running time of threads too idle to matter */
-    struct hw_durations handover; /* from the end of a hold to the begin of the next, when that was waited for */
+    struct hw_durations handover; /* from the end of a hold to the begin of the next, when that was waited for ... */
+    uint64_t handovers_ns[HW_HANDOVERS_KEPT]; /* ... and some of them, evenly chosen: `handover.count` of them or all */
     atomic_bool cancelled;       /* set by another thread: reading fails soon */
 };
 
@@ -86,6 +88,8 @@ void hw_workload_free(struct hw_workload *workload);
 uint32_t hw_workload_class(struct hw_workload *workload, const char *name, size_t length);
 uint32_t hw_workload_request(struct hw_workload *workload, uint32_t class);
 bool hw_workload_step(struct hw_workload *workload, enum hw_step_kind kind, uint64_t length_ns, uint32_t load);
+
+bool hw_workload_handover(struct hw_workload *workload, uint64_t length_ns);
 
 /* One more trace file, of which its first `longest` bytes. False: nothing of it could be read, and *damage says why. */
 bool hw_workload_read(struct hw_workload *workload, const char *path, uint64_t longest, struct hw_trace_damage *damage);

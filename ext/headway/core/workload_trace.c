@@ -242,7 +242,7 @@ static void
 resume(struct reading *r, struct reading_thread *t)
 {
     bool waited_for_another = t->state == HW_READY && r->holder == 0 && r->freed_ns > t->since_ns;
-    if (waited_for_another && !hw_durations_add(&r->workload->handover, r->now_ns - r->freed_ns, 3)) r->failed = true;
+    if (waited_for_another && !hw_workload_handover(r->workload, r->now_ns - r->freed_ns)) r->failed = true;
     enter(r, t, HW_RUNNING);
 }
 
