@@ -16,9 +16,6 @@ module Headway
       FULL = { threads: [1, 2, 3, 5, 8, 16], processes: [1, 2], quantum_ms: [10, 100], policy: %i[stock fair] }.freeze
       QUICK = { threads: [1, 5, 16], processes: [1, 2], quantum_ms: [100], policy: %i[stock fair] }.freeze
       KEYS = %w[requests_per_s mean_ms p50_ms p99_ms].freeze
-      # Seconds a process has to start in before all begin together.
-      START_IN = 2.5
-
       # What is allowed: of the setting that was recorded; of other threads, processes or quanta; of another policy.
       LIMITS = { same: { "requests_per_s" => 2, "p50_ms" => 5 },
                  unseen: { "requests_per_s" => 5, "mean_ms" => 10, "p99_ms" => 20 },
@@ -58,11 +55,13 @@ module Headway
       # @param directory [String] where the trace and the predictions go
       # @param seconds [Numeric] a measurement takes
       # @param runs [Integer] of each setting, interleaved
+      # @param start_in [Numeric] seconds the processes have to start in before they begin together
       # @yieldparam text [String] what goes on
-      def initialize(directory, grid: FULL, seconds: 10, runs: 3, &progress)
+      def initialize(directory, grid: FULL, seconds: 10, runs: 3, start_in: 2.5, &progress)
         @directory = directory
         @seconds = seconds
         @runs = runs
+        @start_in = start_in
         @progress = progress || ->(_) {}
         @settings = grid[:policy].product(grid[:quantum_ms], grid[:processes], grid[:threads]).map do |policy, quantum_ms, processes, threads|
           Setting.new(processes:, threads:, policy:, quantum_ms:, rate: nil)
@@ -77,7 +76,7 @@ module Headway
         traces = File.join(@directory, "base*.headway") # a process that we start adds its number
         FileUtils.rm_f(Dir[traces])
         @progress.call("recording #{BASE}")
-        run(BASE, 0, record: File.join(@directory, "base.headway"), seconds: [@seconds, 4].max)
+        run(BASE, 0, record: File.join(@directory, "base.headway"), seconds: 2 * @seconds)
         @workload = Workload.open(*Dir[traces])
         predict
         measure
@@ -146,12 +145,12 @@ module Headway
 
       # @return [Hash{String => Array<Float>}] latencies in milliseconds by class, of all processes
       def run(setting, seed, record: nil, seconds: @seconds)
-        start = Process.clock_gettime(Process::CLOCK_MONOTONIC) + START_IN
+        start = Process.clock_gettime(Process::CLOCK_MONOTONIC) + @start_in
         children = Array.new(setting.processes) do |i|
           arguments = [setting.threads, start, seconds, (seed * 10) + i].map(&:to_s)
           Bench::Child.new([*Bench::Interpreter.current.command, PROGRAM, *arguments], env: environment(setting, record))
         end
-        results = children.map { |child| child.result(START_IN + (seconds * 3) + 30) }
+        results = children.map { |child| child.result(@start_in + (seconds * 3) + 30) }
         results.reduce { |all, one| all.merge(one) { |_, a, b| a + b } }
       ensure
         children&.each(&:kill)
