@@ -1,6 +1,7 @@
 /* From a trace's events to requests and tracks. A thread's steps are collected until its request or cycle ends, and only then go
  * to the workload: so each one's steps lie in a row. Waiting for the GVL is no step; a hold cut short by preemption or by the VM's
  * time slice goes on in the same burst. */
+#include "clock.h"
 #include "event.h"
 #include "event_stream.h"
 #include "thread.h"
@@ -25,6 +26,8 @@ struct reading_thread {
     struct collected *steps;
     uint32_t step_count, step_capacity;
     uint64_t begun_ns, wait_ns; /* of what is collected */
+    uint32_t cpu_us;            /* its CPU clock when it was last read; 0: never */
+    uint64_t cpu_held_ns;       /* what it has run with the GVL since then */
     uint32_t load;              /* of the delay it is in */
     bool delayed;               /* counted among those in a delay */
     uint32_t depth, outermost;  /* open marks; the name of the outermost */
@@ -191,6 +194,7 @@ leave_state(struct reading *r, struct reading_thread *t)
     switch (t->state) {
       case HW_RUNNING:
         t->running_ns += spent_ns;
+        t->cpu_held_ns += spent_ns;
         collect(r, t, HW_STEP_GVL, spent_ns);
         break;
       case HW_READY:
@@ -203,11 +207,11 @@ leave_state(struct reading *r, struct reading_thread *t)
     }
 }
 
-/* A cycle ends where the thread is back from its delay. */
+/* A cycle ends where the thread runs again after its delay. */
 static bool
 ends_cycle(const struct reading_thread *t, enum hw_state next)
 {
-    return t->depth == 0 && t->last_request == NONE && t->state == HW_SUSPENDED && next != HW_SUSPENDED && t->step_count > 1;
+    return t->depth == 0 && t->last_request == NONE && next == HW_RUNNING && t->step_count > 1;
 }
 
 static void
@@ -216,7 +220,7 @@ enter(struct reading *r, struct reading_thread *t, enum hw_state state)
     if (t->exited || t->state == state) return;
     enum hw_state left = t->state;
     leave_state(r, t);
-    bool cycle = left == HW_SUSPENDED && ends_cycle(t, state);
+    bool cycle = ends_cycle(t, state);
     t->state = state;
     t->since_ns = r->now_ns;
     if (cycle) {
@@ -244,6 +248,26 @@ resume(struct reading *r, struct reading_thread *t)
     bool waited_for_another = t->state == HW_READY && r->holder == 0 && r->freed_ns > t->since_ns;
     if (waited_for_another && !hw_workload_handover(r->workload, r->now_ns - r->freed_ns)) r->failed = true;
     enter(r, t, HW_RUNNING);
+}
+
+/* What the CPU clock has gained beyond the time with the GVL was computed without it, in the delay that is over now. */
+#define COMPUTED_LEAST_NS (50 * HW_NS_PER_US)
+#define COMPUTED_ALL 0.9
+
+static void
+take_cpu(struct reading *r, struct reading_thread *t, uint32_t cpu_us)
+{
+    uint64_t gained_ns = (uint64_t)(cpu_us - t->cpu_us) * HW_NS_PER_US, held_ns = t->cpu_held_ns;
+    bool known = t->cpu_us != 0;
+    t->cpu_us = cpu_us;
+    t->cpu_held_ns = 0;
+    struct collected *last = t->step_count ? &t->steps[t->step_count - 1] : NULL;
+    if (!known || !last || last->kind != HW_STEP_DELAY || gained_ns < held_ns + COMPUTED_LEAST_NS) return;
+    uint64_t computed_ns = gained_ns - held_ns, delay_ns = last->length_ns;
+    last->kind = HW_STEP_CPU;
+    if ((double)computed_ns >= COMPUTED_ALL * (double)delay_ns) return;
+    last->length_ns = computed_ns;
+    collect(r, t, HW_STEP_DELAY, delay_ns - computed_ns);
 }
 
 /* The VM's slice shows as a suspension that turns out to be none. */
@@ -330,6 +354,7 @@ thread_event(struct reading *r, struct reading_thread *t, const struct hw_trace_
       case HW_TRACE_RESUMED: resume(r, t); break;
       case HW_TRACE_SUSPENDED: enter(r, t, HW_SUSPENDED); break;
       case HW_TRACE_PREEMPTED: preempt(r, t); break;
+      case HW_TRACE_CPU: take_cpu(r, t, event->value); break;
       case HW_TRACE_EXITED: leave_for_good(r, t); break;
       case HW_TRACE_KNOWN:
         if (event->value < HW_STATE_COUNT) enter(r, t, (enum hw_state)event->value);

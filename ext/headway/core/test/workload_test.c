@@ -105,6 +105,24 @@ TEST(threads_without_marks_are_tracks)
     clean_up();
 }
 
+TEST(what_was_computed_without_the_gvl_is_no_delay)
+{
+    static const struct hw_trace_event events[] = {
+        EVENT(AT(0), 7, KNOWN, .value = HW_RUNNING),
+        EVENT(AT(100), 7, SUSPENDED), EVENT(AT(1100), 7, READY), EVENT(AT(1100), 7, CPU, .value = 5000), EVENT(AT(1100), 7, RESUMED),
+        EVENT(AT(1200), 7, SUSPENDED), EVENT(AT(3200), 7, READY), EVENT(AT(3200), 7, CPU, .value = 7050), EVENT(AT(3200), 7, RESUMED),
+        EVENT(AT(3300), 7, SUSPENDED), EVENT(AT(4300), 7, READY), EVENT(AT(4300), 7, CPU, .value = 7160), EVENT(AT(4300), 7, RESUMED),
+        EVENT(AT(4400), 7, SUSPENDED), EVENT(AT(5400), 7, READY), EVENT(AT(5400), 7, CPU, .value = 7660), EVENT(AT(5400), 7, RESUMED),
+    };
+    read_trace(events, COUNT(events));
+    check_step(&work.requests[0], 1, HW_STEP_DELAY, 1000); /* nothing to compare the clock with yet */
+    check_step(&work.requests[1], 1, HW_STEP_CPU, 2000);
+    check_step(&work.requests[2], 1, HW_STEP_DELAY, 1000);
+    check_step(&work.requests[3], 1, HW_STEP_CPU, 400);
+    check_step(&work.requests[3], 2, HW_STEP_DELAY, 600);
+    clean_up();
+}
+
 TEST(beside_requests_a_thread_that_computes_is_kept_and_an_idle_one_forgotten)
 {
     static const struct hw_trace_event events[] = {
@@ -177,5 +195,5 @@ TEST(any_events_can_be_read)
 }
 
 TESTS({ "request", a_request_is_what_was_marked_without_its_waits }, { "tracks", threads_without_marks_are_tracks },
-      { "beside", beside_requests_a_thread_that_computes_is_kept_and_an_idle_one_forgotten },
+      { "cpu", what_was_computed_without_the_gvl_is_no_delay }, { "beside", beside_requests_a_thread_that_computes_is_kept_and_an_idle_one_forgotten },
       { "load", delays_that_grow_with_load_are_noticed }, { "any", any_events_can_be_read })
