@@ -1,5 +1,5 @@
-/* Between the files simulator*.c only: simulator.c has the time, the arrivals and what threads do; simulator_vm.c a process's GVL
- * and what the policy makes of it. */
+/* Between the files simulator*.c only: simulator.c has the time and the cores; simulator_work.c the requests and what threads do
+ * with them; simulator_vm.c a process's GVL and what the policy makes of it. */
 #ifndef HW_SIMULATOR_PARTS_H
 #define HW_SIMULATOR_PARTS_H
 
@@ -76,7 +76,14 @@ struct sim {
 /* simulator.c */
 uint64_t sim_random(struct sim *sim, uint64_t bound);
 void sim_compute(struct sim *sim, int change); /* one more thread computes, or one less */
-void sim_away(struct sim *sim, struct sim_thread *thread, struct sim_timers *timers, uint64_t at);
+void sim_away(struct sim_thread *thread, struct sim_timers *timers, uint64_t at);
+uint64_t sim_exponential_ns(struct sim *sim, double rate_per_s);
+
+/* simulator_work.c */
+bool sim_take_next(struct sim *sim, struct sim_thread *thread); /* false: there is nothing to do */
+void sim_become_idle(struct sim *sim, struct sim_thread *thread, bool holds);
+void sim_begin_step(struct sim *sim, struct sim_thread *thread, bool holds);
+void sim_arrive(struct sim *sim);
 /* The thread's burst is over and it holds the GVL, or what kept it away is over and it doesn't. */
 void sim_go_on(struct sim *sim, struct sim_thread *thread, bool holds);
 
