@@ -1,6 +1,18 @@
 #include "feed.h"
 
 #include <stdlib.h>
+/* A thread that was away for so long has its CPU clock read, which is a system call: whoever reads the trace then knows whether it
+ * waited or computed without the GVL. */
+#define CPU_FROM_NS (200 * HW_NS_PER_US)
+
+uint32_t
+hw_feed_cpu_us(struct hw_runtime *rt, const struct hw_thread *thread, enum hw_event event)
+{
+    if (event != HW_EVENT_RESUMED || thread->away_ns == 0 || !hw_recording(&rt->recorder)) return 0;
+    struct timespec cpu;
+    if (hw_now_ns() - thread->away_ns < CPU_FROM_NS || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) != 0) return 0;
+    return (uint32_t)((uint64_t)cpu.tv_sec * 1000000 + (uint64_t)cpu.tv_nsec / HW_NS_PER_US) | 1;
+}
 
 static enum hw_trace_kind
 kind_of(const struct hw_thread *thread, enum hw_event event, bool preempted)
@@ -15,11 +27,13 @@ kind_of(const struct hw_thread *thread, enum hw_event event, bool preempted)
 }
 
 void
-hw_feed_event(struct hw_runtime *rt, const struct hw_thread *thread, enum hw_event event, bool preempted, uint64_t waited_ns,
-              uint64_t now)
+hw_feed_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event event, bool preempted, uint64_t waited_ns,
+              uint32_t cpu_us, uint64_t now)
 {
     struct hw_recorder *r = &rt->recorder;
+    if (cpu_us) hw_record(r, HW_TRACE_CPU, thread->number, cpu_us, now);
     hw_record(r, kind_of(thread, event, preempted), thread->number, 0, now);
+    if (event == HW_EVENT_SUSPENDED) thread->away_ns = thread->state == HW_SUSPENDED ? now : 0;
     if (r->set.alarm_ns > 0 && event == HW_EVENT_RESUMED && waited_ns >= r->set.alarm_ns) hw_recorder_sound_alarm(r);
 }
 

@@ -83,6 +83,7 @@ struct hw_thread {
     bool parked;             /* inside hw_runtime_park */
     atomic_bool open;        /* the gate is open for it */
     uint64_t opened_ns;      /* since when */
+    uint64_t away_ns;        /* recording: since when it has been blocked; 0: it isn't */
     atomic_bool interrupted; /* the VM wants it back */
 
     /* Binding. */

@@ -1,0 +1,270 @@
+/* One simulated process: the VM's ready queue and time slices as CRuby has them, and the job, the signal and the park as yield.c,
+ * signal.c and park.c do them. What is decided, and when, is the scheduler's own code. */
+#include "simulator_parts.h"
+
+#define VM_TICK_NS (10 * HW_NS_PER_MS)
+#define CHECK_NS (10 * HW_NS_PER_US)      /* from a signal to the job, at most twice that: the holder's next interrupt check */
+#define WAKE_NS (30 * HW_NS_PER_US)       /* until a parked thread that is woken runs ... */
+#define SPIN_NS (25 * HW_NS_PER_US)       /* ... unless it still spins */
+#define FIRST_PARK_NS (5 * HW_NS_PER_MS)  /* as in yield.c */
+
+static bool
+scheduled(const struct sim *sim)
+{
+    return sim->set->policy.kind != HW_OBSERVE;
+}
+
+static void
+earlier(uint64_t *at_ns, uint64_t other_ns)
+{
+    if (other_ns < *at_ns) *at_ns = other_ns;
+}
+
+static struct sim_thread *
+thread_of(struct hw_thread *record)
+{
+    return (struct sim_thread *)(void *)((char *)record - offsetof(struct sim_thread, record));
+}
+
+/* -- what the runtime does ----------------------------------------------------------------------------------------------- */
+
+static void
+carry_out(struct sim *sim, struct sim_process *p, const struct hw_orders *orders)
+{
+    if (orders->preempt) {
+        struct sim_thread *holder = thread_of(orders->preempt);
+        if (holder->job_ns == HW_NEVER) holder->job_ns = sim->now_ns + 1 + sim_random(sim, 2 * CHECK_NS);
+    }
+    if (orders->wake) {
+        struct sim_thread *woken = thread_of(orders->wake);
+        bool spins = sim->now_ns - woken->parked_ns < SPIN_NS;
+        earlier(&woken->at_ns, sim->now_ns + (spins ? 1 : WAKE_NS));
+    }
+    earlier(&p->tick_ns, orders->tick_ns);
+}
+
+/* -- the GVL ------------------------------------------------------------------------------------------------------------- */
+
+static void
+set_burst_end(struct sim *sim, struct sim_thread *t)
+{
+    t->process->burst_end = sim->work + (double)t->left_ns;
+}
+
+static void
+take_gvl(struct sim *sim, struct sim_process *p)
+{
+    struct sim_thread *t = p->head;
+    p->head = t->next;
+    if (!p->head) p->tail = NULL;
+    p->holder = t;
+    p->held_ns = sim->now_ns;
+    if (p->last_holder != t) p->vm_ticks = 0;
+    p->last_holder = t;
+    if (!p->head) p->vm_tick_ns = HW_NEVER;
+    else if (p->vm_tick_ns == HW_NEVER) p->vm_tick_ns = sim->now_ns + VM_TICK_NS;
+    t->where = SIM_RUNS;
+    t->wait_ns += sim->now_ns - t->ready_ns;
+    sim_compute(sim, 1);
+    set_burst_end(sim, t);
+    if (!scheduled(sim)) return;
+
+    struct hw_orders orders;
+    hw_scheduler_resumed(&p->scheduler, &t->record, sim->now_ns, &orders);
+    carry_out(sim, p, &orders);
+    if (!t->in_job) return;
+    /* As on_job's loop: look again; the second time round the entry is a clean one. */
+    atomic_store_explicit(&t->record.yielding, false, memory_order_relaxed);
+    t->in_job = false;
+    if (!hw_scheduler_must_yield(&p->scheduler, &t->record, sim->now_ns)) return;
+    t->clean_resume = t->record.resumes;
+    t->job_ns = sim->now_ns + HW_NS_PER_US;
+}
+
+void
+sim_want_gvl(struct sim *sim, struct sim_thread *t)
+{
+    struct sim_process *p = t->process;
+    t->where = SIM_QUEUES;
+    t->ready_ns = sim->now_ns;
+    t->next = NULL;
+    if (p->tail) p->tail->next = t;
+    else p->head = t;
+    p->tail = t;
+    if (scheduled(sim)) {
+        struct hw_orders orders;
+        hw_scheduler_ready(&p->scheduler, &t->record, sim->now_ns, &orders);
+        carry_out(sim, p, &orders);
+    }
+    if (!p->holder && p->head == t && p->free_ns <= sim->now_ns) take_gvl(sim, p);
+    else if (p->vm_tick_ns == HW_NEVER) p->vm_tick_ns = sim->now_ns + VM_TICK_NS;
+}
+
+void
+sim_run_on(struct sim *sim, struct sim_thread *t)
+{
+    set_burst_end(sim, t);
+}
+
+static uint64_t
+handover_ns(struct sim *sim)
+{
+    const struct hw_workload *w = sim->set->workload;
+    if (w->handover.count < HW_HANDOVERS_LEAST) return sim->set->handover_ns;
+    return w->handovers_ns[sim_random(sim, w->handover.count < HW_HANDOVERS_KEPT ? w->handover.count : HW_HANDOVERS_KEPT)];
+}
+
+void
+sim_leave_gvl(struct sim *sim, struct sim_thread *t, enum sim_where where)
+{
+    struct sim_process *p = t->process;
+    double left = p->burst_end - sim->work;
+    t->left_ns = left >= 1 ? (uint64_t)left : 1;
+    t->where = where;
+    t->job_ns = HW_NEVER;
+    sim_compute(sim, -1);
+    sim->out->gvl_ns += sim->now_ns - p->held_ns;
+    p->holder = NULL;
+    p->free_ns = sim->now_ns + (p->head ? handover_ns(sim) : 0);
+    if (!scheduled(sim)) return;
+    struct hw_orders orders;
+    hw_scheduler_suspended(&p->scheduler, &t->record, sim->now_ns, &orders);
+    carry_out(sim, p, &orders);
+}
+
+/* -- the park ------------------------------------------------------------------------------------------------------------ */
+
+static void
+wait_at_gate(struct sim_process *p, struct sim_thread *t)
+{
+    atomic_store_explicit(&t->record.open, false, memory_order_relaxed);
+    t->at_ns = hw_scheduler_lingers_until_ns(&p->scheduler, &t->record);
+}
+
+static void
+run_job(struct sim *sim, struct sim_thread *t)
+{
+    struct sim_process *p = t->process;
+    t->job_ns = HW_NEVER;
+    if (!hw_scheduler_must_yield(&p->scheduler, &t->record, sim->now_ns)) return;
+    bool clean = t->clean_resume == t->record.resumes;
+    t->in_job = true;
+    atomic_store_explicit(&t->record.yielding, true, memory_order_relaxed);
+    sim_leave_gvl(sim, t, SIM_PARKS);
+    sim->out->forced++;
+    if (hw_scheduler_gate_open(&p->scheduler, &t->record, sim->now_ns)) {
+        sim_want_gvl(sim, t);
+        return;
+    }
+    t->record.parked = true;
+    t->parked_ns = t->ready_ns = sim->now_ns;
+    t->bound_ns = clean ? HW_NEVER : sim->now_ns + FIRST_PARK_NS;
+    t->next = p->parked;
+    p->parked = t;
+    wait_at_gate(p, t);
+}
+
+static uint64_t
+looks_at_ns(const struct sim_process *p, const struct sim_thread *t)
+{
+    uint64_t at_ns = t->at_ns;
+    earlier(&at_ns, t->bound_ns);
+    earlier(&at_ns, hw_scheduler_starves_at_ns(&p->scheduler, &t->record));
+    return at_ns;
+}
+
+static void
+look_at_gate(struct sim *sim, struct sim_process *p, struct sim_thread **link)
+{
+    struct sim_thread *t = *link;
+    if (sim->now_ns < t->bound_ns && !hw_scheduler_gate_open(&p->scheduler, &t->record, sim->now_ns)) {
+        wait_at_gate(p, t);
+        return;
+    }
+    *link = t->next;
+    t->record.parked = false;
+    t->wait_ns += sim->now_ns - t->ready_ns;
+    sim_want_gvl(sim, t);
+}
+
+/* -- what happens --------------------------------------------------------------------------------------------------------- */
+
+/* With every tick the holder is charged a whole one, whatever really passed. */
+static void
+vm_tick(struct sim *sim, struct sim_process *p)
+{
+    p->vm_tick_ns = p->head ? sim->now_ns + VM_TICK_NS : HW_NEVER;
+    struct sim_thread *t = p->holder;
+    if (!t || !p->head || ++p->vm_ticks * VM_TICK_NS < sim->set->vm_slice_ns) return;
+    p->vm_ticks = 0;
+    sim->out->forced++;
+    sim_leave_gvl(sim, t, SIM_QUEUES);
+    sim_want_gvl(sim, t);
+}
+
+static bool
+park_ends(struct sim *sim, struct sim_process *p)
+{
+    for (struct sim_thread **link = &p->parked; *link; link = &(*link)->next) {
+        if (sim->now_ns < looks_at_ns(p, *link)) continue;
+        look_at_gate(sim, p, link);
+        return true;
+    }
+    return false;
+}
+
+static void
+happen_once(struct sim *sim, struct sim_process *p)
+{
+    struct sim_thread *holder = p->holder;
+    if (sim->now_ns >= p->tick_ns) {
+        struct hw_orders orders;
+        p->tick_ns = HW_NEVER;
+        hw_scheduler_tick(&p->scheduler, sim->now_ns, &orders);
+        carry_out(sim, p, &orders);
+    }
+    else if (p->parked && park_ends(sim, p)) return;
+    else if (!holder) {
+        if (p->head && sim->now_ns >= p->free_ns) take_gvl(sim, p);
+    }
+    else if (sim->work >= p->burst_end - 0.5) {
+        sim->out->bursts++;
+        sim_go_on(sim, holder, true);
+    }
+    else if (sim->now_ns >= holder->job_ns) run_job(sim, holder);
+    else if (sim->now_ns >= p->vm_tick_ns) vm_tick(sim, p);
+}
+
+void
+sim_process_happen(struct sim *sim, struct sim_process *p)
+{
+    happen_once(sim, p);
+    sim_process_look_ahead(sim, p);
+}
+
+void
+sim_process_look_ahead(struct sim *sim, struct sim_process *p)
+{
+    uint64_t at_ns = p->tick_ns;
+    for (const struct sim_thread *t = p->parked; t; t = t->next) earlier(&at_ns, looks_at_ns(p, t));
+    if (p->holder) {
+        double left = p->burst_end - sim->work;
+        earlier(&at_ns, left <= 0 ? sim->now_ns : sim->now_ns + (uint64_t)(left / sim->pace + 0.999));
+        earlier(&at_ns, p->holder->job_ns);
+        earlier(&at_ns, p->vm_tick_ns);
+    }
+    else if (p->head) {
+        earlier(&at_ns, p->free_ns);
+    }
+    p->next_ns = at_ns > sim->now_ns ? at_ns : sim->now_ns;
+}
+
+bool
+sim_process_init(struct sim *sim, struct sim_process *p)
+{
+    p->tick_ns = p->vm_tick_ns = p->next_ns = HW_NEVER;
+    if (!scheduled(sim)) return true;
+    bool whole = hw_scheduler_init(&p->scheduler, &sim->set->policy);
+    hw_account_free(&p->scheduler.account); /* its histograms: nobody reads them, and to fill them takes time */
+    return whole;
+}

@@ -1,0 +1,199 @@
+/* From events to requests and tracks. */
+#include "trace_file.h"
+#include "clock.h"
+#include "workload.h"
+
+static struct hw_workload work;
+static struct hw_buffer buffer;
+
+static void
+clean_up(void)
+{
+    free(buffer.bytes);
+    buffer = (struct hw_buffer){ 0 };
+    hw_workload_free(&work);
+}
+
+#define AT(us) (UINT64_C(1000000) + (us) * HW_NS_PER_US)
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+/* Times in microseconds from 0. */
+static void
+read_trace(const struct hw_trace_event *events, size_t count)
+{
+    struct hw_trace_damage damage;
+    test_clean_up = clean_up;
+    hw_workload_init(&work);
+    CHECK(hw_write_header(&buffer, &trace_header));
+    CHECK(hw_write_string(&buffer, 1, "light", 5));
+    CHECK(hw_write_string(&buffer, 2, "inner", 5));
+    CHECK(hw_write_events(&buffer, events, count));
+    CHECK(hw_write_thread(&buffer, 7, "ticker", 6, "", 0)); /* names may come late */
+    CHECK(hw_write_dropped(&buffer, 3, 0));
+    CHECK(hw_write_end(&buffer));
+    CHECK(hw_workload_read(&work, trace_file(buffer.bytes, buffer.length), UINT64_MAX, &damage));
+    CHECK(hw_workload_finish(&work));
+}
+
+static void
+check_step(const struct hw_request *request, unsigned place, enum hw_step_kind kind, uint64_t length_us)
+{
+    const struct hw_step *step = &work.steps[request->first_step + place];
+    CHECK(place < request->steps);
+    CHECK_EQUAL(kind, step->kind);
+    CHECK_EQUAL(length_us * HW_NS_PER_US, step->length_ns);
+}
+
+TEST(a_request_is_what_was_marked_without_its_waits)
+{
+    static const struct hw_trace_event events[] = {
+        EVENT(AT(0), 1, KNOWN, .value = HW_SUSPENDED), EVENT(AT(0), 2, KNOWN, .value = HW_RUNNING),
+        EVENT(AT(10), 1, READY), EVENT(AT(12), 2, SUSPENDED), EVENT(AT(17), 1, RESUMED),
+        EVENT(AT(20), 1, MARK_BEGIN, .value = 1),
+        EVENT(AT(25), 1, MARK_BEGIN, .value = 2),
+        EVENT(AT(30), 1, PREEMPTED), EVENT(AT(31), 2, RESUMED), EVENT(AT(40), 2, SUSPENDED), EVENT(AT(41), 1, RESUMED),
+        EVENT(AT(50), 1, SUSPENDED), EVENT(AT(55), 1, PREEMPTED), EVENT(AT(60), 1, RESUMED), /* the VM's slice */
+        EVENT(AT(61), 1, MARK_END, .value = 2),
+        EVENT(AT(70), 1, SUSPENDED), EVENT(AT(170), 1, READY), EVENT(AT(175), 1, RESUMED),
+        EVENT(AT(180), 1, MARK_END, .value = 1),
+        EVENT(AT(190), 1, SUSPENDED), EVENT(AT(290), 1, READY), EVENT(AT(290), 1, RESUMED), /* waits for work */
+        EVENT(AT(295), 1, MARK_BEGIN, .value = 1), EVENT(AT(300), 1, MARK_END, .value = 1),
+        EVENT(AT(310), 1, MARK_BEGIN, .value = 1), EVENT(AT(315), 1, SUSPENDED), /* isn't done at the end */
+    };
+    read_trace(events, COUNT(events));
+    CHECK_EQUAL(2, work.marked);
+    const struct hw_request *first = &work.requests[0], *second = &work.requests[1];
+    CHECK_EQUAL(3, first->steps);
+    check_step(first, 0, HW_STEP_GVL, 10 + 9 + 10);
+    check_step(first, 1, HW_STEP_DELAY, 100);
+    check_step(first, 2, HW_STEP_GVL, 5);
+    CHECK_EQUAL(160 * HW_NS_PER_US, first->latency_ns);
+    CHECK_EQUAL((11 + 10 + 5) * HW_NS_PER_US, first->wait_ns);
+    CHECK_EQUAL(15 * HW_NS_PER_US, first->after_ns);
+    CHECK_EQUAL(1, second->steps);
+    check_step(second, 0, HW_STEP_GVL, 5);
+    CHECK_EQUAL(10 * HW_NS_PER_US, second->after_ns);
+
+    uint32_t light = hw_workload_class(&work, "light", 5);
+    CHECK_EQUAL(2, work.classes[light].count);
+    CHECK_EQUAL(1, work.processes[0].workers);
+    CHECK_EQUAL(1, work.processes[0].most_at_once);
+    CHECK_EQUAL(3, work.processes[0].dropped);
+    CHECK_EQUAL(165 * HW_NS_PER_US, work.processes[0].busy_ns);
+    CHECK_EQUAL(2, work.handover.count); /* 12 to 17 and 40 to 41: of the other nobody knows that it waited */
+    clean_up();
+}
+
+TEST(threads_without_marks_are_tracks)
+{
+    static const struct hw_trace_event events[] = {
+        EVENT(AT(0), 7, KNOWN, .value = HW_SUSPENDED), EVENT(AT(5), 7, READY), EVENT(AT(8), 7, RESUMED),
+        EVENT(AT(10), 7, SUSPENDED), EVENT(AT(30), 7, READY), EVENT(AT(33), 7, RESUMED),
+        EVENT(AT(40), 7, SUSPENDED), EVENT(AT(60), 7, READY), EVENT(AT(61), 7, RESUMED), EVENT(AT(62), 7, SUSPENDED),
+        EVENT(AT(70), 7, KNOWN, .value = HW_SUSPENDED),
+    };
+    read_trace(events, COUNT(events));
+    CHECK_EQUAL(0, work.marked);
+    CHECK_EQUAL(1, work.track_count);
+    CHECK_EQUAL(3, work.tracks[0].requests);
+    CHECK(strcmp(work.classes[work.tracks[0].class].name, "ticker") == 0);
+    check_step(&work.requests[0], 0, HW_STEP_GVL, 2);
+    check_step(&work.requests[0], 1, HW_STEP_DELAY, 20);
+    check_step(&work.requests[1], 0, HW_STEP_GVL, 7);
+    check_step(&work.requests[1], 1, HW_STEP_DELAY, 20);
+    check_step(&work.requests[2], 0, HW_STEP_GVL, 1);
+    clean_up();
+}
+
+TEST(what_was_computed_without_the_gvl_is_no_delay)
+{
+    static const struct hw_trace_event events[] = {
+        EVENT(AT(0), 7, KNOWN, .value = HW_RUNNING),
+        EVENT(AT(100), 7, SUSPENDED), EVENT(AT(1100), 7, READY), EVENT(AT(1100), 7, CPU, .value = 5000), EVENT(AT(1100), 7, RESUMED),
+        EVENT(AT(1200), 7, SUSPENDED), EVENT(AT(3200), 7, READY), EVENT(AT(3200), 7, CPU, .value = 7050), EVENT(AT(3200), 7, RESUMED),
+        EVENT(AT(3300), 7, SUSPENDED), EVENT(AT(4300), 7, READY), EVENT(AT(4300), 7, CPU, .value = 7160), EVENT(AT(4300), 7, RESUMED),
+        EVENT(AT(4400), 7, SUSPENDED), EVENT(AT(5400), 7, READY), EVENT(AT(5400), 7, CPU, .value = 7660), EVENT(AT(5400), 7, RESUMED),
+    };
+    read_trace(events, COUNT(events));
+    check_step(&work.requests[0], 1, HW_STEP_DELAY, 1000); /* nothing to compare the clock with yet */
+    check_step(&work.requests[1], 1, HW_STEP_CPU, 2000);
+    check_step(&work.requests[2], 1, HW_STEP_DELAY, 1000);
+    check_step(&work.requests[3], 1, HW_STEP_CPU, 400);
+    check_step(&work.requests[3], 2, HW_STEP_DELAY, 600);
+    clean_up();
+}
+
+TEST(beside_requests_a_thread_that_computes_is_kept_and_an_idle_one_forgotten)
+{
+    static const struct hw_trace_event events[] = {
+        EVENT(AT(0), 2, KNOWN, .value = HW_SUSPENDED), EVENT(AT(0), 7, KNOWN, .value = HW_RUNNING),
+        EVENT(AT(5000), 7, PREEMPTED), EVENT(AT(5000), 1, RESUMED), EVENT(AT(5000), 1, MARK_BEGIN, .value = 1),
+        EVENT(AT(5900), 1, MARK_END, .value = 1), EVENT(AT(6000), 1, SUSPENDED), EVENT(AT(6000), 2, RESUMED),
+        EVENT(AT(6001), 2, SUSPENDED), EVENT(AT(6001), 7, RESUMED), EVENT(AT(10000), 7, KNOWN, .value = HW_RUNNING),
+        EVENT(AT(10000), 2, KNOWN, .value = HW_SUSPENDED),
+    };
+    read_trace(events, COUNT(events));
+    CHECK_EQUAL(1, work.marked);
+    CHECK_EQUAL(2, work.request_count);
+    CHECK_EQUAL(1 * HW_NS_PER_US, work.forgotten_ns);
+    check_step(&work.requests[1], 0, HW_STEP_GVL, 5000 + 3999);
+    clean_up();
+}
+
+/* Delays of requests of one kind, `load` of them at a time. */
+static void
+crowd(uint32_t load, double length_ms, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        hw_workload_request(&work, hw_workload_class(&work, "r", 1));
+        hw_workload_step(&work, HW_STEP_GVL, 1000, 0);
+        hw_workload_step(&work, HW_STEP_DELAY, (uint64_t)(length_ms * 1e6), load);
+    }
+}
+
+TEST(delays_that_grow_with_load_are_noticed)
+{
+    static const struct { double alone_ms, crowded_ms; bool grows; } cases[] = { { 5, 5, false }, { 5, 5.2, false }, { 5, 20, true } };
+    for (int i = 0; i < 3; i++) {
+        double ratio, crowd_ratio;
+        test_clean_up = clean_up;
+        hw_workload_init(&work);
+        crowd(1, cases[i].alone_ms, 500);
+        crowd(4, cases[i].crowded_ms, 500);
+        CHECK(hw_workload_finish(&work));
+        CHECK(hw_workload_delays_by_load(&work, &ratio, &crowd_ratio));
+        CHECK(crowd_ratio > 3.9 && crowd_ratio < 4.1);
+        CHECK((ratio > 1.25) == cases[i].grows, "%g", ratio);
+        clean_up();
+    }
+    double ratio, crowd_ratio;
+    crowd(1, 5, 1000);
+    CHECK(hw_workload_finish(&work));
+    CHECK(!hw_workload_delays_by_load(&work, &ratio, &crowd_ratio)); /* nothing to compare */
+    clean_up();
+}
+
+/* Whatever the events are, nothing is read or written where it mustn't be, and time adds up to no more than passed. */
+TEST(any_events_can_be_read)
+{
+    for (unsigned round = 0; round < test_effort(300); round++) {
+        enum { MOST = 400 };
+        struct hw_trace_event events[MOST];
+        uint64_t at_us = 0;
+        for (unsigned i = 0; i < MOST; i++) {
+            at_us += test_random(50);
+            events[i] = (struct hw_trace_event){ .time_ns = AT(at_us), .thread = (uint32_t)test_random(6),
+                                                 .kind = (uint8_t)(1 + test_random(14)), .value = (uint32_t)test_random(4) };
+        }
+        read_trace(events, MOST);
+        uint64_t gvl_ns = 0;
+        for (uint32_t i = 0; i < work.class_count; i++) gvl_ns += work.classes[i].time_ns[HW_STEP_GVL] + work.classes[i].after_ns;
+        CHECK(gvl_ns <= at_us * HW_NS_PER_US + MOST, "%" PRIu64 " of %" PRIu64, gvl_ns, at_us * HW_NS_PER_US);
+        for (uint32_t i = 0; i < work.request_count; i++) CHECK(work.requests[i].steps > 0);
+        clean_up();
+    }
+}
+
+TESTS({ "request", a_request_is_what_was_marked_without_its_waits }, { "tracks", threads_without_marks_are_tracks },
+      { "cpu", what_was_computed_without_the_gvl_is_no_delay }, { "beside", beside_requests_a_thread_that_computes_is_kept_and_an_idle_one_forgotten },
+      { "load", delays_that_grow_with_load_are_noticed }, { "any", any_events_can_be_read })

@@ -1,0 +1,303 @@
+/* From a thread's states and marks to requests and tracks. Its steps are collected until the request or cycle ends, and only then
+ * go to the workload: so each one's steps lie in a row. Waiting for the GVL is no step; a hold cut short by preemption or by the
+ * VM's time slice goes on in the same burst. */
+#include "workload_threads.h"
+
+#include "clock.h"
+
+#include <stdlib.h>
+
+#define NONE UINT32_MAX
+#define THREADS_MOST 65536
+
+/* -- threads ------------------------------------------------------------------------------------------------------------- */
+
+struct reading_thread *
+hw_reading_thread(struct reading *r, uint32_t number)
+{
+    if (number == 0 || number == UINT32_MAX) return NULL;
+    uint64_t *place = hw_number_map_find(&r->thread_at, number);
+    if (place) return &r->threads[*place];
+    if (r->thread_count == THREADS_MOST) return NULL;
+    if (r->thread_count == r->thread_capacity) {
+        uint32_t larger = r->thread_capacity ? r->thread_capacity * 2 : 16;
+        struct reading_thread *threads = realloc(r->threads, larger * sizeof(*threads));
+        if (!threads) {
+            r->failed = true;
+            return NULL;
+        }
+        r->threads = threads;
+        r->thread_capacity = larger;
+    }
+    place = hw_number_map_put(&r->thread_at, number);
+    if (!place) {
+        r->failed = true;
+        return NULL;
+    }
+    *place = r->thread_count;
+    struct reading_thread *thread = &r->threads[r->thread_count++];
+    *thread = (struct reading_thread){ .number = number, .state = HW_SUSPENDED, .since_ns = r->now_ns, .start_ns = r->now_ns,
+                                       .begun_ns = r->now_ns, .last_request = NONE, .track = NONE };
+    return thread;
+}
+
+static void
+collect(struct reading *r, struct reading_thread *t, enum hw_step_kind kind, uint64_t length_ns)
+{
+    struct collected *last = t->step_count ? &t->steps[t->step_count - 1] : NULL;
+    if (last && last->kind == kind) {
+        last->length_ns += length_ns;
+        return;
+    }
+    if (t->step_count == t->step_capacity) {
+        uint32_t larger = t->step_capacity ? t->step_capacity * 2 : 16;
+        struct collected *steps = realloc(t->steps, larger * sizeof(*steps));
+        if (!steps) {
+            r->failed = true;
+            return;
+        }
+        t->steps = steps;
+        t->step_capacity = larger;
+    }
+    t->steps[t->step_count++] = (struct collected){ kind, t->load, length_ns };
+}
+
+static void
+begin_collecting(struct reading *r, struct reading_thread *t)
+{
+    t->step_count = 0;
+    t->wait_ns = 0;
+    t->begun_ns = r->now_ns;
+}
+
+/* -- what goes to the workload ------------------------------------------------------------------------------------------- */
+
+static void
+put_request(struct reading *r, struct reading_thread *t, uint32_t class, uint32_t track)
+{
+    struct hw_workload *w = r->workload;
+    if (class == NONE || hw_workload_request(w, class) == NONE) {
+        r->failed = true;
+        return;
+    }
+    struct hw_request *request = &w->requests[w->request_count - 1];
+    request->track = track;
+    request->latency_ns = r->now_ns - t->begun_ns;
+    request->wait_ns = t->wait_ns;
+    if (t->step_count == 0) collect(r, t, HW_STEP_GVL, 1);
+    for (uint32_t i = 0; i < t->step_count && !r->failed; i++) {
+        uint64_t length_ns = t->steps[i].length_ns ? t->steps[i].length_ns : 1;
+        if (!hw_workload_step(w, t->steps[i].kind, length_ns, t->steps[i].load)) r->failed = true;
+    }
+}
+
+static uint32_t
+new_track(struct reading *r, struct reading_thread *t)
+{
+    struct hw_workload *w = r->workload;
+    if (w->track_count == w->track_capacity) {
+        uint32_t larger = w->track_capacity ? w->track_capacity * 2 : 16;
+        struct hw_track *tracks = realloc(w->tracks, larger * sizeof(*tracks));
+        if (!tracks) return NONE;
+        w->tracks = tracks;
+        w->track_capacity = larger;
+    }
+    const struct hw_named_thread *named = hw_tables_thread(&r->tables, t->number);
+    struct hw_text name = named ? named->name.length ? named->name : named->site : (struct hw_text){ "", 0 };
+    if (name.length == 0) name = (struct hw_text){ "(thread)", 8 };
+    w->tracks[w->track_count] = (struct hw_track){ .class = hw_workload_class(w, name.bytes, name.length),
+                                                   .process = w->process_count - 1 };
+    return w->track_count++;
+}
+
+/* A cycle of a thread that so far has no marks. */
+static void
+put_cycle(struct reading *r, struct reading_thread *t)
+{
+    if (t->step_count == 0) return;
+    if (t->track == NONE) t->track = new_track(r, t);
+    if (t->track == NONE) {
+        r->failed = true;
+        return;
+    }
+    put_request(r, t, r->workload->tracks[t->track].class, t->track);
+    r->workload->tracks[t->track].requests++;
+}
+
+/* The thread does requests after all: its cycles go. */
+static void
+drop_track(struct reading *r, struct reading_thread *t)
+{
+    if (t->track != NONE) r->workload->tracks[t->track].requests = 0;
+    t->track = NONE;
+}
+
+/* Between requests a thread runs, too; where it waits there it waits for work. */
+static void
+put_gap(struct reading *r, struct reading_thread *t)
+{
+    if (t->last_request == NONE) return;
+    for (uint32_t i = 0; i < t->step_count; i++) {
+        if (t->steps[i].kind != HW_STEP_GVL) continue;
+        r->workload->requests[t->last_request].after_ns += t->steps[i].length_ns;
+    }
+}
+
+/* -- states -------------------------------------------------------------------------------------------------------------- */
+
+static void
+leave_state(struct reading *r, struct reading_thread *t)
+{
+    uint64_t spent_ns = r->now_ns - t->since_ns;
+    switch (t->state) {
+      case HW_RUNNING:
+        t->running_ns += spent_ns;
+        t->cpu_held_ns += spent_ns;
+        collect(r, t, HW_STEP_GVL, spent_ns);
+        break;
+      case HW_READY:
+        t->wait_ns += spent_ns;
+        break;
+      default:
+        if (t->step_count > 0 && spent_ns > 0) collect(r, t, HW_STEP_DELAY, spent_ns);
+        if (t->delayed) r->in_delay--;
+        t->delayed = false;
+    }
+}
+
+/* A cycle ends where the thread runs again after its delay. */
+static bool
+ends_cycle(const struct reading_thread *t, enum hw_state next)
+{
+    return t->depth == 0 && t->last_request == NONE && next == HW_RUNNING && t->step_count > 1;
+}
+
+void
+hw_reading_enter(struct reading *r, struct reading_thread *t, enum hw_state state)
+{
+    if (t->exited || t->state == state) return;
+    enum hw_state left = t->state;
+    leave_state(r, t);
+    bool cycle = ends_cycle(t, state);
+    t->state = state;
+    t->since_ns = r->now_ns;
+    if (cycle) {
+        put_cycle(r, t);
+        begin_collecting(r, t);
+    }
+    uint32_t place = (uint32_t)(t - r->threads) + 1;
+    if (left == HW_RUNNING && r->holder == place) {
+        r->holder = 0;
+        r->freed_ns = r->now_ns;
+    }
+    if (state == HW_RUNNING) {
+        if (r->holder && r->holder != place) hw_reading_enter(r, &r->threads[r->holder - 1], HW_SUSPENDED);
+        r->holder = place;
+    }
+    if (state == HW_SUSPENDED && t->depth > 0) {
+        t->delayed = true;
+        t->load = ++r->in_delay;
+    }
+}
+
+void
+hw_reading_resume(struct reading *r, struct reading_thread *t)
+{
+    bool waited_for_another = t->state == HW_READY && r->holder == 0 && r->freed_ns > t->since_ns;
+    if (waited_for_another && !hw_workload_handover(r->workload, r->now_ns - r->freed_ns)) r->failed = true;
+    hw_reading_enter(r, t, HW_RUNNING);
+}
+
+/* What the CPU clock has gained beyond the time with the GVL was computed without it, in the delay that is over now. */
+#define COMPUTED_LEAST_NS (50 * HW_NS_PER_US)
+#define COMPUTED_ALL 0.9
+
+void
+hw_reading_cpu(struct reading *r, struct reading_thread *t, uint32_t cpu_us)
+{
+    uint64_t gained_ns = (uint64_t)(cpu_us - t->cpu_us) * HW_NS_PER_US, held_ns = t->cpu_held_ns;
+    bool known = t->cpu_us != 0;
+    t->cpu_us = cpu_us;
+    t->cpu_held_ns = 0;
+    struct collected *last = t->step_count ? &t->steps[t->step_count - 1] : NULL;
+    if (!known || !last || last->kind != HW_STEP_DELAY || gained_ns < held_ns + COMPUTED_LEAST_NS) return;
+    uint64_t computed_ns = gained_ns - held_ns, delay_ns = last->length_ns;
+    last->kind = HW_STEP_CPU;
+    if ((double)computed_ns >= COMPUTED_ALL * (double)delay_ns) return;
+    last->length_ns = computed_ns;
+    collect(r, t, HW_STEP_DELAY, delay_ns - computed_ns);
+}
+
+/* The VM's slice shows as a suspension that turns out to be none. */
+void
+hw_reading_preempt(struct reading *r, struct reading_thread *t)
+{
+    if (t->state == HW_SUSPENDED) {
+        if (t->delayed) r->in_delay--;
+        t->delayed = false;
+        t->state = HW_READY;
+        return;
+    }
+    hw_reading_enter(r, t, HW_READY);
+}
+
+/* -- marks --------------------------------------------------------------------------------------------------------------- */
+
+void
+hw_reading_begin_mark(struct reading *r, struct reading_thread *t, uint32_t string)
+{
+    if (t->depth++ > 0) return;
+    leave_state(r, t);
+    t->since_ns = r->now_ns;
+    if (t->last_request == NONE) drop_track(r, t);
+    put_gap(r, t);
+    begin_collecting(r, t);
+    t->outermost = string;
+    if (++r->in_request > r->process->most_at_once) r->process->most_at_once = r->in_request;
+}
+
+static uint32_t
+class_of(struct reading *r, uint32_t string)
+{
+    uint64_t *place = hw_number_map_find(&r->class_at, string);
+    if (place) return (uint32_t)*place;
+    place = hw_number_map_put(&r->class_at, string);
+    if (!place) return NONE;
+    struct hw_text name = hw_tables_string(&r->tables, string);
+    if (name.length == 0) name = (struct hw_text){ "(unnamed)", 9 };
+    *place = hw_workload_class(r->workload, name.bytes, name.length);
+    return (uint32_t)*place;
+}
+
+/* Marks nest. One that ends although others inside it haven't: their ends went missing. */
+void
+hw_reading_end_mark(struct reading *r, struct reading_thread *t, uint32_t string)
+{
+    if (t->depth == 0 || (t->depth-- > 1 && string != t->outermost)) return;
+    t->depth = 0;
+    leave_state(r, t);
+    t->since_ns = r->now_ns;
+    r->in_request--;
+    struct hw_workload_process *process = r->process;
+    if (t->last_request == NONE) process->workers++;
+    if (process->requests++ == 0) process->first_ns = t->begun_ns;
+    process->last_ns = r->now_ns;
+    process->busy_ns += r->now_ns - t->begun_ns;
+    put_request(r, t, class_of(r, t->outermost), NONE);
+    t->last_request = r->workload->request_count - 1;
+    begin_collecting(r, t);
+}
+
+void
+hw_reading_exit(struct reading *r, struct reading_thread *t)
+{
+    hw_reading_enter(r, t, HW_SUSPENDED);
+    if (t->delayed) r->in_delay--;
+    if (t->depth > 0) r->in_request--;
+    if (t->depth == 0 && t->last_request == NONE) put_cycle(r, t);
+    t->delayed = false;
+    t->exited = true;
+    if (t->track == NONE) return;
+    r->workload->tracks[t->track].running_ns = t->running_ns;
+    r->workload->tracks[t->track].lived_ns = r->now_ns - t->start_ns;
+}

@@ -1,0 +1,57 @@
+/* Between the files workload_t*.c only: a trace that is being read, and its threads (workload_threads.c). */
+#ifndef HW_WORKLOAD_THREADS_H
+#define HW_WORKLOAD_THREADS_H
+
+#include "thread.h"
+#include "workload.h"
+
+struct collected {
+    enum hw_step_kind kind;
+    uint32_t load;
+    uint64_t length_ns;
+};
+
+struct reading_thread {
+    uint32_t number;
+    enum hw_state state;
+    bool exited;
+    uint64_t since_ns, start_ns, end_ns;
+    uint64_t running_ns;
+    struct collected *steps;
+    uint32_t step_count, step_capacity;
+    uint64_t begun_ns, wait_ns; /* of what is collected */
+    uint32_t cpu_us;            /* its CPU clock when it was last read; 0: never */
+    uint64_t cpu_held_ns;       /* what it has run with the GVL since then */
+    uint32_t load;              /* of the delay it is in */
+    bool delayed;               /* counted among those in a delay */
+    uint32_t depth, outermost;  /* open marks; the name of the outermost */
+    uint32_t last_request;      /* UINT32_MAX: none */
+    uint32_t track;             /* its cycles'; UINT32_MAX: none yet */
+};
+
+struct reading {
+    struct hw_workload *workload;
+    struct hw_workload_process *process;
+    struct hw_tables tables;
+    struct reading_thread *threads;
+    uint32_t thread_count, thread_capacity;
+    struct hw_number_map thread_at;
+    struct hw_number_map class_at; /* string -> class of requests */
+    uint64_t now_ns, freed_ns;
+    uint32_t holder;               /* place + 1 */
+    uint32_t in_delay, in_request;
+    bool begun, failed;
+};
+
+/* NULL: there are too many, or memory is short. */
+struct reading_thread *hw_reading_thread(struct reading *reading, uint32_t number);
+
+void hw_reading_enter(struct reading *reading, struct reading_thread *thread, enum hw_state state);
+void hw_reading_resume(struct reading *reading, struct reading_thread *thread);
+void hw_reading_preempt(struct reading *reading, struct reading_thread *thread);
+void hw_reading_exit(struct reading *reading, struct reading_thread *thread);
+void hw_reading_cpu(struct reading *reading, struct reading_thread *thread, uint32_t cpu_us);
+void hw_reading_begin_mark(struct reading *reading, struct reading_thread *thread, uint32_t string);
+void hw_reading_end_mark(struct reading *reading, struct reading_thread *thread, uint32_t string);
+
+#endif

@@ -1,0 +1,288 @@
+/* Headway::Native::Workload: what threads did in traces, and simulations of it, for lib/headway/predict/. The GVL is free meanwhile:
+ * no Ruby object is touched. */
+#include "trace.h"
+
+#include "simulator.h"
+
+#include <ruby/thread.h>
+
+static void
+free_workload(void *data)
+{
+    hw_workload_free(data);
+    xfree(data);
+}
+
+static const rb_data_type_t workload_type = { .wrap_struct_name = "Headway::Native::Workload",
+                                              .function = { .dfree = free_workload }, .flags = RUBY_TYPED_FREE_IMMEDIATELY };
+
+static struct hw_workload *
+workload_of(VALUE self)
+{
+    return rb_check_typeddata(self, &workload_type);
+}
+
+static void
+set(VALUE hash, const char *key, VALUE value)
+{
+    rb_hash_aset(hash, ID2SYM(rb_intern(key)), value);
+}
+
+static void
+set_ns(VALUE hash, const char *key, uint64_t value)
+{
+    set(hash, key, ULL2NUM(value));
+}
+
+static VALUE
+text_of(const char *text)
+{
+    return hw_trace_text((struct hw_text){ text, (uint32_t)strlen(text) });
+}
+
+/* [count, total, p50, p95, p99] in nanoseconds */
+static VALUE
+durations(const struct hw_durations *durations)
+{
+    static const double percentiles[] = { 50, 95, 99 };
+    VALUE values = rb_ary_new_from_args(2, ULL2NUM(durations->count), ULL2NUM(durations->total_ns));
+    for (int i = 0; i < 3; i++) rb_ary_push(values, ULL2NUM(hw_durations_percentile(durations, percentiles[i])));
+    return values;
+}
+
+/* -- reading ------------------------------------------------------------------------------------------------------------- */
+
+struct reading {
+    struct hw_workload *workload;
+    const char *path;
+    uint64_t size;
+    bool whole;
+    struct hw_trace_damage damage;
+};
+
+static void *
+read_file(void *data)
+{
+    struct reading *reading = data;
+    reading->whole = hw_workload_read(reading->workload, reading->path, reading->size, &reading->damage);
+    return NULL;
+}
+
+static void
+cancel_reading(void *data)
+{
+    struct reading *reading = data;
+    atomic_store(&reading->workload->cancelled, true);
+}
+
+static bool
+read_files(struct reading *reading, VALUE files, long *place)
+{
+    for (*place = 0; *place < RARRAY_LEN(files); ++*place) {
+        VALUE file = rb_ary_entry(files, *place);
+        VALUE path = rb_str_new_frozen(rb_get_path(rb_ary_entry(file, 0)));
+        reading->path = StringValueCStr(path);
+        reading->size = NUM2ULL(rb_ary_entry(file, 1));
+        rb_thread_call_without_gvl(read_file, reading, cancel_reading, reading);
+        RB_GC_GUARD(path);
+        if (!reading->whole) return false;
+    }
+    return hw_workload_finish(reading->workload);
+}
+
+/* Workload.read([[path, bytes that count], ...]) -> a Workload; or [the file's place, offset, what is wrong] when one can't be read. */
+static VALUE
+read_workload(VALUE class, VALUE files)
+{
+    struct reading reading = { 0 };
+    VALUE self = TypedData_Make_Struct(class, struct hw_workload, &workload_type, reading.workload);
+    long place;
+    for (;;) {
+        hw_workload_init(reading.workload);
+        bool whole = read_files(&reading, files, &place);
+        if (!atomic_load(&reading.workload->cancelled)) {
+            if (whole) return self;
+            return rb_ary_new_from_args(3, LONG2NUM(place), ULL2NUM(reading.damage.offset), rb_utf8_str_new_cstr(reading.damage.what));
+        }
+        rb_thread_check_ints(); /* raises, or it was an interrupt to go on after: then from the start */
+        hw_workload_free(reading.workload);
+    }
+}
+
+/* -- facts --------------------------------------------------------------------------------------------------------------- */
+
+static VALUE
+process_hash(const struct hw_workload_process *process)
+{
+    VALUE hash = rb_hash_new();
+    set(hash, "pid", UINT2NUM(process->header.pid));
+    set(hash, "ruby", text_of(process->header.ruby));
+    set(hash, "policy", text_of(process->header.policy));
+    set(hash, "command", text_of(process->header.command));
+    set_ns(hash, "quantum", process->header.quantum_ns);
+    set(hash, "cpus", UINT2NUM(process->header.cpus));
+    set_ns(hash, "events", process->events);
+    set_ns(hash, "dropped", process->dropped);
+    set_ns(hash, "wall", process->wall_ns);
+    set_ns(hash, "requests", process->requests);
+    set_ns(hash, "busy", process->busy_ns);
+    set_ns(hash, "requests_span", process->last_ns - process->first_ns);
+    set(hash, "workers", UINT2NUM(process->workers));
+    set(hash, "most_at_once", UINT2NUM(process->most_at_once));
+    set(hash, "damage", process->damage.what[0] ? text_of(process->damage.what) : Qnil);
+    return hash;
+}
+
+static VALUE
+class_hash(const struct hw_request_class *class)
+{
+    VALUE hash = rb_hash_new();
+    set(hash, "name", text_of(class->name));
+    set_ns(hash, "count", class->count);
+#define EACH(name, label) set_ns(hash, label, class->time_ns[HW_STEP_##name]);
+    HW_STEPS(EACH)
+#undef EACH
+    set_ns(hash, "wait", class->wait_ns);
+    set_ns(hash, "after", class->after_ns);
+    set(hash, "latency", durations(&class->latency));
+    return hash;
+}
+
+static VALUE
+track_hash(const struct hw_track *track)
+{
+    VALUE hash = rb_hash_new();
+    set(hash, "class", UINT2NUM(track->class));
+    set(hash, "process", UINT2NUM(track->process));
+    set(hash, "cycles", UINT2NUM(track->requests));
+    set_ns(hash, "running", track->running_ns);
+    set_ns(hash, "lived", track->lived_ns);
+    return hash;
+}
+
+/* facts -> Hash, times in nanoseconds */
+static VALUE
+facts(VALUE self)
+{
+    const struct hw_workload *workload = workload_of(self);
+    VALUE hash = rb_hash_new(), processes = rb_ary_new(), classes = rb_ary_new(), tracks = rb_ary_new();
+    double ratio, crowd_ratio;
+    bool tells = hw_workload_delays_by_load(workload, &ratio, &crowd_ratio);
+    for (uint32_t i = 0; i < workload->process_count; i++) rb_ary_push(processes, process_hash(&workload->processes[i]));
+    for (uint32_t i = 0; i < workload->class_count; i++) rb_ary_push(classes, class_hash(&workload->classes[i]));
+    for (uint32_t i = 0; i < workload->track_count; i++) {
+        if (workload->tracks[i].requests > 0) rb_ary_push(tracks, track_hash(&workload->tracks[i]));
+    }
+    set(hash, "processes", processes);
+    set(hash, "classes", classes);
+    set(hash, "tracks", tracks);
+    set(hash, "marked", UINT2NUM(workload->marked));
+    set(hash, "typical_process", UINT2NUM(workload->typical_process));
+    set_ns(hash, "forgotten", workload->forgotten_ns);
+    set(hash, "handover", durations(&workload->handover));
+    set(hash, "delays_by_load", tells ? rb_assoc_new(DBL2NUM(ratio), DBL2NUM(crowd_ratio)) : Qnil);
+    return hash;
+}
+
+/* -- simulating ---------------------------------------------------------------------------------------------------------- */
+
+struct simulating {
+    struct hw_simulation set;
+    struct hw_simulated simulated;
+    atomic_bool cancelled;
+    bool whole;
+};
+
+static void *
+simulate_it(void *data)
+{
+    struct simulating *simulating = data;
+    simulating->whole = hw_simulate(&simulating->set, &simulating->simulated, &simulating->cancelled);
+    return NULL;
+}
+
+static void
+cancel_simulating(void *data)
+{
+    atomic_store(&((struct simulating *)data)->cancelled, true);
+}
+
+static VALUE
+simulated_hash(VALUE data)
+{
+    const struct hw_simulated *out = &((struct simulating *)data)->simulated;
+    VALUE hash = rb_hash_new(), classes = rb_ary_new();
+    for (uint32_t i = 0; i < out->class_count; i++) {
+        rb_ary_push(classes, rb_ary_push(durations(&out->classes[i].latency), ULL2NUM(out->classes[i].wait_ns)));
+    }
+    set(hash, "classes", classes);
+    set(hash, "latency", durations(&out->latency));
+    set_ns(hash, "elapsed", out->elapsed_ns);
+    set_ns(hash, "requests", out->requests);
+    set_ns(hash, "gvl", out->gvl_ns);
+    set_ns(hash, "cpu", out->cpu_ns);
+    set_ns(hash, "bursts", out->bursts);
+    set_ns(hash, "forced", out->forced);
+    set_ns(hash, "queued_most", out->queued_most);
+    set(hash, "overloaded", out->overloaded ? Qtrue : Qfalse);
+    return hash;
+}
+
+static VALUE
+setting(VALUE settings, const char *key)
+{
+    return rb_hash_fetch(settings, ID2SYM(rb_intern(key)));
+}
+
+static struct hw_simulation
+simulation_of(const struct hw_workload *workload, VALUE settings)
+{
+    struct hw_simulation set = { .workload = workload, .policy = hw_policy_default };
+    set.seed = NUM2ULL(setting(settings, "seed"));
+    set.resample = RTEST(setting(settings, "resample"));
+    set.processes = NUM2UINT(setting(settings, "processes"));
+    set.threads = NUM2UINT(setting(settings, "threads"));
+    set.cores = NUM2UINT(setting(settings, "cores"));
+    set.policy.kind = (enum hw_policy_kind)NUM2INT(setting(settings, "policy"));
+    set.policy.quantum_ns = NUM2ULL(setting(settings, "quantum_ns"));
+    set.vm_slice_ns = set.policy.vm_slice_ns = NUM2ULL(setting(settings, "vm_slice_ns"));
+    set.handover_ns = NUM2ULL(setting(settings, "handover_ns"));
+    set.rate_per_s = NUM2DBL(setting(settings, "rate_per_s"));
+    set.requests = NUM2ULL(setting(settings, "requests"));
+    set.warm_up = NUM2ULL(setting(settings, "warm_up"));
+    set.longest_ns = NUM2ULL(setting(settings, "longest_ns"));
+    if (set.processes < 1 || set.cores < 1 || (int)set.policy.kind < 0 || set.policy.kind >= HW_POLICY_COUNT) {
+        rb_raise(rb_eArgError, "processes, cores or policy out of range");
+    }
+    return set;
+}
+
+/* simulate(settings) -> Hash, times in nanoseconds; nil: nothing to simulate, too many threads, or memory is short */
+static VALUE
+simulate(VALUE self, VALUE settings)
+{
+    struct simulating simulating = { .set = simulation_of(workload_of(self), settings) };
+    for (;;) {
+        atomic_store(&simulating.cancelled, false);
+        rb_thread_call_without_gvl(simulate_it, &simulating, cancel_simulating, &simulating);
+        if (!atomic_load(&simulating.cancelled)) break;
+        hw_simulated_free(&simulating.simulated);
+        rb_thread_check_ints();
+    }
+    int state = 0;
+    VALUE result = simulating.whole ? rb_protect(simulated_hash, (VALUE)&simulating, &state) : Qnil;
+    hw_simulated_free(&simulating.simulated);
+    RB_GC_GUARD(self);
+    if (state) rb_jump_tag(state);
+    return result;
+}
+
+void
+hw_simulation_init(VALUE native)
+{
+    VALUE class = rb_define_class_under(native, "Workload", rb_cObject);
+    rb_undef_alloc_func(class);
+    rb_define_singleton_method(class, "read", read_workload, 1);
+    rb_define_method(class, "facts", facts, 0);
+    rb_define_method(class, "simulate", simulate, 1);
+}

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require_relative "../advise"
+
+module Headway
+  module Advise
+    # The settings worth a look: thread counts and process counts in growing steps, with the slices and policies that differ.
+    class Candidates
+      THREADS = [1, 2, 3, 5, 8, 12, 16, 24, 32, 48, 64].freeze
+      PROCESSES = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64].freeze
+      SCHEDULING = [[:stock, 100], [:stock, 10], [:quantum, 10], [:fair, 100]].freeze
+      # Before it every slice is of 100 ms.
+      SLICES_SINCE = Gem::Version.new("3.4")
+      private_constant :THREADS, :PROCESSES, :SCHEDULING, :SLICES_SINCE
+
+      # @param workload [Workload]
+      # @param rate [Float, nil] of open arrivals
+      # @param processes_most [Integer, nil] as memory allows; nil: one a core
+      # @param threads_most [Integer, nil]
+      def initialize(workload, rate:, processes_most: nil, threads_most: nil, cores: nil)
+        @workload = workload
+        @current = Predict.recorded(workload).with(rate: rate)
+        cores ||= [workload.typical_process[:cpus], 1].max
+        @processes = ([*PROCESSES, @current.processes] & (1..[cores, @current.processes].max).to_a).uniq
+        @processes.select! { |count| count <= processes_most } if processes_most
+        @processes = [1] if @processes.empty?
+        @threads = [*THREADS, @current.threads].uniq
+        @threads.select! { |count| count <= threads_most } if threads_most
+      end
+
+      # @return [Predict::Setting] as recorded, with the rate asked for
+      attr_reader :current
+
+      # @return [Array<Predict::Setting>] the current one too, when it is allowed
+      def settings
+        grounds = Predict::Grounds.new(@workload)
+        all = @processes.product(@threads, scheduling).map do |processes, threads, (policy, quantum_ms)|
+          @current.with(processes:, threads:, policy:, quantum_ms:)
+        end
+        all.reject { |setting| grounds.refusal_of(setting) }
+      end
+
+      private
+
+      def scheduling
+        slices = Gem::Version.correct?(@workload.typical_process[:ruby]) && Gem::Version.new(@workload.typical_process[:ruby]) >= SLICES_SINCE
+        known = SCHEDULING.reject { |policy, quantum_ms| policy == :stock && quantum_ms != 100 && !slices }
+        (known + [[@current.policy, @current.quantum_ms]]).uniq { |policy, quantum_ms| [policy, quantum_ms.to_f] }
+      end
+    end
+  end
+end

@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+require_relative "../advise"
+
+module Headway
+  module Advise
+    # Chooses: of the settings that meet what is to be met (with none: all that keep up) those that do most, within a few per cent;
+    # of these the least latency, unless latency was what had to be met; of these the cheapest. Cheap is few processes, then few
+    # threads, then little change.
+    class Choice
+      SAME_RATE = 0.03
+      SAME_LATENCY = 0.10
+      # A gain that is smaller isn't worth a change.
+      WORTH = 0.05
+      private_constant :SAME_RATE, :SAME_LATENCY, :WORTH
+
+      # @return [Predict::Figures]
+      attr_reader :recommended, :current
+      # @return [Predict::Figures, nil] the best that isn't of the same processes, policy and quantum
+      attr_reader :next_best
+
+      # @param workload [Workload]
+      # @param candidates [Candidates]
+      # @param slos [Array<Slo>]
+      def initialize(workload, candidates, slos, **options)
+        @workload = workload
+        @slos = slos
+        @options = options
+        looks = candidates.settings.map { |setting| Predict::Figures.new(workload, setting, replications: 0, **options) }
+        @meeting = looks.reject(&:overloaded?).select { |figures| meets?(figures) }
+        @possible = @meeting.any? || slos.empty? && looks.any? { |figures| !figures.overloaded? }
+        order = @possible ? ranked(@meeting, candidates.current) : closest(looks)
+        @current = closely(candidates.current)
+        choose(order)
+      end
+
+      # @return [Boolean] whether anything meets what is to be met
+      def possible? = @possible
+
+      # @return [Boolean] nothing better is known than the setting that was recorded
+      def already_right? = recommended.setting == current.setting
+
+      # @param figures [Predict::Figures]
+      # @return [Boolean]
+      def meets?(figures)
+        @slos.all? { |slo| slo.values(figures, @workload).first&.<=(slo.limit_ms) }
+      end
+
+      # @return [Float, nil] the share of bootstrap samples in which all is met; nil: there was nothing to meet
+      def sureness(figures)
+        return if @slos.empty? || figures.overloaded?
+
+        met = @slos.map { |slo| slo.values(figures, @workload).drop(1).map { |value| value <= slo.limit_ms } }.transpose
+        met.empty? ? nil : met.count(&:all?).fdiv(met.size)
+      end
+
+      private
+
+      def closely(setting) = Predict::Figures.new(@workload, setting, **@options)
+
+      def choose(order)
+        best = order.first
+        @recommended = best && !keep_current?(best) ? closely(best.setting) : @current
+        other = order.find { |figures| unlike?(figures.setting, @recommended.setting) && figures.setting != @current.setting }
+        @next_best = other && closely(other.setting)
+      end
+
+      def unlike?(one, other)
+        one.processes != other.processes || one.policy != other.policy || one.quantum_ms != other.quantum_ms
+      end
+
+      # It meets all, and what would be gained is next to nothing.
+      def keep_current?(best)
+        return false if @current.overloaded? || !meets?(@current) || best.setting.processes < @current.setting.processes
+
+        rate_gain(best) < WORTH && (@slos.any? || latency_gain(best) < SAME_LATENCY)
+      end
+
+      def rate_gain(best) = @current.setting.rate ? 0 : (best.requests_per_s / @current.requests_per_s) - 1
+
+      def latency_gain(best) = 1 - (latency(best) / latency(@current))
+
+      def ranked(looks, current)
+        quick, slow = current.rate ? [looks, []] : looks.partition { |figures| figures.requests_per_s >= (1 - SAME_RATE) * looks.map(&:requests_per_s).max }
+        least = quick.map { |figures| latency(figures) }.min
+        alike, worse = @slos.any? ? [quick, []] : quick.partition { |figures| latency(figures) <= (1 + SAME_LATENCY) * least }
+        alike.sort_by { |figures| cost(figures.setting, current) } + worse.sort_by { |figures| latency(figures) } +
+          slow.sort_by { |figures| -figures.requests_per_s }
+      end
+
+      # None meets it: how near they come.
+      def closest(looks)
+        looks.reject(&:overloaded?).sort_by do |figures|
+          @slos.map { |slo| (slo.values(figures, @workload).first || Float::INFINITY) / slo.limit_ms }.max || 0
+        end
+      end
+
+      # Over the classes: a policy that is good to one at the other's cost is judged by both.
+      def latency(figures)
+        logs = @workload.kinds.filter_map do |kind|
+          value = figures.samples("p99_ms", kind).first || figures.samples("p95_ms", kind).first || figures.samples("mean_ms", kind).first
+          Math.log(value) if value&.positive?
+        end
+        logs.empty? ? Float::INFINITY : Math.exp(logs.sum / logs.size)
+      end
+
+      def cost(setting, current = @current.setting)
+        changes = %i[threads policy quantum_ms].count { |key| setting.public_send(key) != current.public_send(key) }
+        [setting.processes, setting.threads, changes]
+      end
+    end
+  end
+end

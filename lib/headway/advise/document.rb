@@ -1,0 +1,121 @@
+# frozen_string_literal: true
+
+require_relative "../advise"
+
+module Headway
+  module Advise
+    # The advice, as text and as a JSON object (docs/predict-json.md).
+    class Document
+      SCHEMA = 1
+      # Of the bootstrap samples.
+      SURE = 0.95
+      LIKELY = 0.7
+
+      # @param workload [Workload]
+      # @param choice [Choice]
+      # @param slos [Array<Slo>]
+      def initialize(workload, choice, slos)
+        @workload = workload
+        @choice = choice
+        @slos = slos
+        @changes = Changes.new(workload, choice.current.setting, choice.recommended.setting)
+        @cautions = Predict::Grounds.new(workload).cautions
+      end
+
+      # @return [Hash]
+      def to_h
+        { "headway" => VERSION, "schema" => SCHEMA, "slo" => @slos.map(&:to_s), "met" => @slos.empty? ? nil : @choice.possible?,
+          "already_right" => @choice.already_right?, "recommended" => figures_h(@choice.recommended), "current" => figures_h(@choice.current),
+          "next_best" => @choice.next_best && figures_h(@choice.next_best), "rests_on" => rests_on, "cautions" => @cautions,
+          "diff" => @changes.diff, "steps" => @changes.words, "environment" => @changes.environment, "verify" => verify }
+      end
+
+      # @return [String]
+      def to_s
+        [headline, "", *table, "", *change, "How sure: #{how_sure}", "It rests on #{rests_on.join("; ")}.", *@cautions.map { |text| "Note: #{text}." },
+         "", "To verify:", *verify.map { |line| "  #{line}" }].join("\n")
+      end
+
+      private
+
+      def figures_h(figures)
+        sureness = @choice.sureness(figures)
+        { **figures.to_json_h, "meets" => @slos.empty? ? nil : @choice.meets?(figures), "sure_pct" => sureness && (100 * sureness).round(1) }
+      end
+
+      def headline
+        setting = @choice.recommended.setting
+        goal = @slos.join(", ")
+        if !@choice.possible? then impossible
+        elsif @choice.already_right? then "Your setting is already right: #{setting}#{", it meets #{goal}" if @slos.any?}."
+        else "Use #{setting}#{" to meet #{goal}" if @slos.any?}, instead of #{@choice.current.setting}."
+        end
+      end
+
+      def impossible
+        return "No setting keeps up with #{@choice.current.setting.rate.round(1)} requests a second: this needs more cores." if @choice.recommended.overloaded?
+
+        values = @slos.map do |slo|
+          value = slo.values(@choice.recommended, @workload).first
+          "#{slo.to_s.split("=").first} of #{value ? "#{value.round(1)} ms" : "unknown length"}"
+        end
+        "No setting meets #{@slos.join(", ")}. The best that can be is #{@choice.recommended.setting}, with a #{values.join(", ")}."
+      end
+
+      def table
+        rows = { "recommended" => @choice.recommended, "current" => @choice.current, "next best" => @choice.next_best }.compact
+        rows.delete("recommended") if @choice.already_right?
+        lines = [["", "setting", "requests/s", "mean ms", "p50 ms", "p95 ms", "p99 ms"]]
+        rows.each { |name, figures| lines << [name, figures.setting.to_s, *cells(figures)] }
+        require_relative "../bench/table"
+        Bench::Table.layout(lines, left: 2).lines(chomp: true)
+      end
+
+      def cells(figures)
+        return ["too slow", "-", "-", "-", "-"] if figures.overloaded?
+
+        values = %w[mean_ms p50_ms p95_ms p99_ms].map { |key| figures.samples(key).minmax.zip([figures.samples(key).first]) }
+        [figures.requests_per_s.round(1).to_s] + values.map { |(low, value), (high, _)| value ? "#{value.round(1)} (#{low.round(1)}–#{high.round(1)})" : "-" }
+      end
+
+      def change
+        return [] if @choice.already_right?
+
+        [*@changes.diff.lines(chomp: true), *@changes.words.map { |text| "- #{text}" }, ""]
+      end
+
+      def how_sure
+        sureness = @choice.sureness(@choice.recommended)
+        word = if sureness.nil? then "as far as the model goes"
+               elsif sureness >= SURE then "sure"
+               elsif sureness >= LIKELY then "likely"
+               else "unsure"
+               end
+        share = sureness && ", met in #{(sureness * 100).round} % of the resampled workloads"
+        "#{word}#{share}; how near the model comes to what is measured, docs/validation.md says."
+      end
+
+      def rests_on
+        span_s = @workload.processes.map { |process| process[:wall] }.max / 1e9
+        totals = %i[gvl_s cpu_s delay_s wait_s].to_h { |part| [part, @workload.kinds.sum { |kind| kind.count * kind.public_send(part) }] }
+        all = totals.values.sum
+        shares = { gvl_s: "running with the GVL", cpu_s: "CPU without it", delay_s: "delays", wait_s: "waiting for the GVL, which is no I/O" }
+        parts = totals.reject { |_, seconds| seconds.zero? }.map { |part, seconds| "#{(100 * seconds / all).round} % #{shares[part]}" }
+        ["#{@workload.count} #{@workload.marked? ? "requests" : "bursts"} in #{span_s.round(1)} s", "their time is #{parts.join(", ")}", arrivals]
+      end
+
+      def arrivals
+        rate = @choice.current.setting.rate
+        rate ? "arrivals at random, #{rate.round(1)} a second" : "threads that always find the next request"
+      end
+
+      def verify
+        setting = @choice.recommended.setting
+        options = setting.policy == :stock ? "--policy observe" : "--policy #{setting.policy} --quantum #{Predict.number(setting.quantum_ms)}"
+        ["make the change, then  #{@changes.run("#{options} --record after.headway")}",
+         "headway predict after.headway   # recorded beside predicted",
+         "headway advise after.headway#{" --slo #{@slos.join(",")}" if @slos.any?}"]
+      end
+    end
+  end
+end

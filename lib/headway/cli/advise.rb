@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "options"
+require_relative "predict"
+require_relative "../advise"
+
+module Headway
+  module CLI
+    # `headway advise`: the setting to run a recorded workload with.
+    module Advise
+      SIZE = /\A(\d+(?:\.\d+)?)\s*([KMGT])i?B?\z/i
+      POWERS = { "K" => 1, "M" => 2, "G" => 3, "T" => 4 }.freeze
+      private_constant :SIZE, :POWERS
+
+      class << self
+        # @param argv [Array<String>]
+        # @return [Integer] the exit status
+        # @raise [UsageError]
+        def call(argv)
+          options = { slos: [] }
+          files = parser(options).anywhere(argv)
+          processes_most = processes_in(options)
+          workload = Predict.open(files, "advise")
+          options[:slos].each { |slo| slo.check(workload) }
+          refusal = Headway::Predict::Grounds.new(workload).refusal
+          return Predict.cannot("advise", refusal) if refusal
+
+          show(advice(workload, options, processes_most), options[:json])
+          0
+        end
+
+        private
+
+        def parser(options)
+          grid = Headway::Predict::Grid
+          Options.new("advise", "FILE... [options]") do |parser|
+            parser.on("--slo LIST", "what to meet, such as p99=50ms or checkout:p95=0.2s") { |text| options[:slos] += Headway::Advise::Slo.parse(text) }
+            parser.on("--rate N", "arrivals a second over all processes, or closed",
+                      "(default: as recorded)") { |text| options[:rate] = one_rate(text) }
+            parser.on("--max-memory SIZE", "of all processes, such as 2G; needs --process-memory") { |text| options[:memory] = size("--max-memory", text) }
+            parser.on("--process-memory SIZE", "of one process, such as 300M") { |text| options[:process_memory] = size("--process-memory", text) }
+            parser.on("--max-threads N", "of each process") { |text| options[:threads] = grid.counts(text, "--max-threads", 1_024).first }
+            parser.on("--cores N", "of the machine (default: of the one that recorded)") { |text| options[:cores] = grid.counts(text, "--cores", 4_096).first }
+            parser.on("--json", "print one JSON object") { options[:json] = true }
+            parser.separator("")
+            parser.separator("Give all files of one run, one per process. A config/puma.rb or config/sidekiq.yml here is what the diff")
+            parser.separator("is made for.")
+            parser.separator("")
+          end
+        end
+
+        def one_rate(text)
+          rates = Headway::Predict::Grid.rates(text)
+          raise UsageError, "--rate is #{text.scrub.inspect}: give one" if rates.size > 1
+
+          rates
+        end
+
+        def size(option, text)
+          number, unit = SIZE.match(text.strip.scrub)&.captures
+          bytes = number.to_f * (1024**POWERS.fetch(unit&.upcase, 0))
+          return bytes if bytes.positive?
+
+          raise UsageError, "#{option} is #{text.scrub.inspect}: give a size such as 300M or 2G"
+        end
+
+        def processes_in(options)
+          memory, each = options.values_at(:memory, :process_memory)
+          return if memory.nil?
+          raise UsageError, "--max-memory needs --process-memory: what one process takes, such as 300M (a trace doesn't say)" unless each
+          raise UsageError, "--max-memory is less than one process takes (--process-memory)" if memory < each
+
+          (memory / each).floor
+        end
+
+        def advice(workload, options, processes_most)
+          rate = options[:rate] ? options[:rate].first : Headway::Predict.recorded_rate(workload)
+          candidates = Headway::Advise::Candidates.new(workload, rate:, processes_most:, threads_most: options[:threads], cores: options[:cores])
+          choice = Headway::Advise::Choice.new(workload, candidates, options[:slos], **options.slice(:cores))
+          Headway::Advise::Document.new(workload, choice, options[:slos])
+        end
+
+        def show(document, json)
+          puts(json ? JSON.generate(document.to_h) : document.to_s)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require_relative "../predict"
+require_relative "../bench/table"
+
+module Headway
+  module Predict
+    # Predictions of settings, as a JSON object (docs/predict-json.md) and as a table.
+    class Document
+      SCHEMA = 1
+      Row = Data.define(:setting, :refusal, :figures)
+
+      # @return [Array<Row>]
+      attr_reader :rows
+
+      # @param workload [Workload]
+      # @param settings [Array<Setting>]
+      # @param options [Hash] for {Figures}
+      def initialize(workload, settings, **options)
+        @workload = workload
+        @grounds = Grounds.new(workload)
+        @rows = settings.map do |setting|
+          refusal = @grounds.refusal_of(setting)
+          Row.new(setting:, refusal:, figures: refusal ? nil : Figures.new(workload, setting, **options))
+        end
+      end
+
+      # @return [Hash]
+      def to_h
+        { "headway" => VERSION, "schema" => SCHEMA, "recorded" => recorded, "cautions" => @grounds.cautions,
+          "predictions" => @rows.map { |row| { **(row.figures || row.setting).to_json_h, "refused" => row.refusal } } }
+      end
+
+      # @return [String]
+      def to_s
+        lines = [%w[processes threads policy quantum arrivals class requests/s mean p50 p95 p99 GVL]]
+        @rows.each { |row| lines.concat(lines_of(row)) if row.figures }
+        [heading, *(Bench::Table.layout(lines, left: 6) if lines.size > 1), *refusals, *@grounds.cautions.map { |text| "Note: #{text}." }].join("\n")
+      end
+
+      private
+
+      def recorded
+        { **Predict.recorded(@workload).to_json_h, "requests" => @workload.count, "marked" => @workload.marked?,
+          "requests_per_s" => @workload.rate.round(3), "busy_pct" => (100 * @workload.busy).round(2),
+          "classes" => @workload.kinds.map { |kind| kind_h(kind) } }
+      end
+
+      def kind_h(kind)
+        { "name" => kind.name, "count" => kind.count }.merge(
+          kind.to_h.except(:name, :index, :count).to_h { |key, seconds| ["#{key.to_s.delete_suffix("_s")}_ms", (seconds * 1000).round(3)] }
+        )
+      end
+
+      def heading
+        recorded = Predict.recorded(@workload)
+        kinds = @workload.kinds.first(8).map do |kind|
+          parts = { "needs the GVL" => kind.gvl_s, "CPU without it" => kind.cpu_s, "delays" => kind.delay_s, "waits for the GVL" => kind.wait_s }
+          "  #{kind.name}: #{kind.count}, #{ms(kind.mean_s * 1000)} ms each: " +
+            parts.reject { |_, seconds| seconds.zero? }.map { |words, seconds| "#{words} #{ms(seconds * 1000)}" }.join(", ")
+        end
+        ["Recorded: #{recorded}, #{@workload.rate.round(1)} #{@workload.marked? ? "requests" : "bursts"} a second, " \
+         "#{recorded.rate ? "threads busy #{(100 * @workload.busy).round} % of the time" : "threads always busy"}",
+         *kinds, "", "Times in milliseconds, with the range that the choice of requests recorded allows:"].join("\n")
+      end
+
+      def lines_of(row)
+        setting = row.setting
+        words = [setting.processes.to_s, setting.threads.to_s, setting.policy.to_s, Predict.number(setting.quantum_ms),
+                 setting.rate ? "#{setting.rate.round(1)}/s" : "closed"]
+        object = row.figures.to_json_h
+        all = line(words + ["all"], object, overloaded(row) || range(object["requests_per_s"]), "#{row.figures.gvl_pct.round} %")
+        kinds = object["classes"].size > 1 ? object["classes"].map { |kind| line(Array.new(5, "") + [kind["name"]], kind, "", "") } : []
+        [all, *kinds]
+      end
+
+      def overloaded(row) = ("too slow" if row.figures.overloaded?)
+
+      def line(words, object, rate, gvl) = words + [rate, *%w[mean_ms p50_ms p95_ms p99_ms].map { |key| range(object[key]) }, gvl]
+
+      def range(summary)
+        return "-" unless summary["median"]
+
+        "#{ms(summary["median"])} (#{ms(summary["min"])}–#{ms(summary["max"])})"
+      end
+
+      def refusals = @rows.select(&:refusal).map { |row| "Refused: #{row.setting}: #{row.refusal}." }
+
+      # Three digits.
+      def ms(value)
+        format(value >= 100 ? "%.0f" : value >= 10 ? "%.1f" : "%.2f", value)
+      end
+    end
+  end
+end

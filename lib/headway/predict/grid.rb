@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require_relative "../predict"
+
+module Headway
+  module Predict
+    # Settings to predict: all combinations of what was asked for; what wasn't is as recorded.
+    class Grid
+      WIDEST = 500
+
+      # @param text [String] such as "1,2,4"
+      # @param option [String] its name, for messages
+      # @param highest [Integer]
+      # @return [Array<Integer>]
+      # @raise [SettingError]
+      def self.counts(text, option, highest)
+        text.split(",", -1).map do |word|
+          number = word[/\A\s*(\d{1,6})\s*\z/, 1].to_i
+          next number if number.between?(1, highest)
+
+          raise SettingError, "#{option} is #{word.scrub.inspect}: give whole numbers from 1 to #{highest}, such as 1,2,4"
+        end.uniq
+      end
+
+      # @return [Array<Numeric>] milliseconds
+      # @raise [SettingError]
+      def self.quanta(text) = text.split(",", -1).map { |word| Settings.quantum_ms(word.strip, from: "--quantum") }.uniq
+
+      # @return [Array<Symbol>]
+      # @raise [SettingError]
+      def self.policies(text)
+        text.split(",", -1).map do |word|
+          Workload::POLICIES.keys.find { |policy| policy.to_s == word.strip } ||
+            raise(SettingError, "--policy is #{word.scrub.inspect}: give stock, quantum or fair")
+        end.uniq
+      end
+
+      # @return [Array<Float, nil>] nil: closed
+      # @raise [SettingError]
+      def self.rates(text)
+        text.split(",", -1).map do |word|
+          next nil if word.strip == "closed"
+
+          rate = Float(word, exception: false)
+          next rate if rate&.between?(0.001, 1_000_000)
+
+          raise SettingError, "--rate is #{word.scrub.inspect}: give requests a second, such as 50, or closed"
+        end.uniq
+      end
+
+      # @param workload [Workload]
+      # @param asked [Hash] lists by :processes, :threads, :policy, :quantum_ms, :rate
+      def initialize(workload, asked)
+        recorded = Predict.recorded(workload).to_h
+        @lists = recorded.to_h { |key, value| [key, asked.fetch(key, [value])] }
+      end
+
+      # @return [Array<Setting>]
+      # @raise [SettingError] too many
+      def settings
+        count = @lists.values.map(&:size).inject(:*)
+        raise SettingError, "#{count} settings are asked for: #{WIDEST} at most at a time" if count > WIDEST
+
+        first, *rest = @lists.values_at(:rate, :policy, :quantum_ms, :processes, :threads)
+        first.product(*rest).map { |rate, policy, quantum_ms, processes, threads| Setting.new(processes:, threads:, policy:, quantum_ms:, rate:) }
+      end
+    end
+  end
+end

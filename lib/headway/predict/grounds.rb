@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require_relative "../predict"
+
+module Headway
+  module Predict
+    # What a trace can carry: why nothing can be predicted from it, why one setting can't, and what to bear in mind.
+    class Grounds
+      REQUESTS_LEAST = 30
+      DROPPED_MOST = 0.01
+      # Delays this much longer among many others than among few depend on them.
+      DELAYS_GROW = 1.25
+      # As much longer as there are more of them: nothing more gets through.
+      SATURATED = 0.75
+      # Of what was recorded, requests at a time.
+      TIMES_MOST = 8
+
+      # @param workload [Workload]
+      def initialize(workload)
+        @workload = workload
+        @ratio, @crowd_ratio = workload.facts[:delays_by_load]
+        @at_once = workload.most_at_once * workload.processes.size
+      end
+
+      # @return [String, nil] why nothing can be predicted
+      def refusal
+        events, dropped = %i[events dropped].map { |key| @workload.facts[:processes].sum { |process| process[key] } }
+        if @workload.count < REQUESTS_LEAST
+          "there are only #{@workload.count} #{things} in the trace: record #{REQUESTS_LEAST} at least, better thousands"
+        elsif dropped > DROPPED_MOST * (events + dropped)
+          "#{(100.0 * dropped / (events + dropped)).round(1)} % of the events were dropped while recording: record again, with a larger ring"
+        end
+      end
+
+      # @param setting [Setting]
+      # @return [String, nil] why it can't be predicted
+      def refusal_of(setting)
+        return if setting.all_threads <= @at_once
+
+        if saturated? then "something outside is saturated: delays got #{grown} times as long with #{crowded} times as many at a time"
+        elsif delays_grow? then "delays depend on load: #{grown} times as long with #{crowded} times as many at a time"
+        elsif setting.all_threads > TIMES_MOST * @at_once
+          "recorded with #{@at_once} at a time: #{setting.all_threads} are too far from that"
+        end
+      end
+
+      # @return [Array<String>]
+      def cautions
+        [unmarked, untold, growing, rare, damaged].compact
+      end
+
+      private
+
+      def things = @workload.marked? ? "requests" : "bursts"
+
+      def delays_grow? = @ratio && @ratio > DELAYS_GROW
+
+      def saturated? = delays_grow? && @ratio - 1 >= SATURATED * (@crowd_ratio - 1)
+
+      def grown = @ratio.round(1)
+
+      def crowded = @crowd_ratio.round(1)
+
+      def unmarked
+        return if @workload.marked?
+
+        "no requests are marked: figures are of whole threads, burst by burst (Headway.mark(\"name\") { ... } around a request marks it)"
+      end
+
+      def untold
+        return if @ratio || @workload.kinds.all? { |kind| kind.delay_s.zero? }
+
+        "whether delays grow with load the trace doesn't tell (never enough of them at different times at once): taken as they are"
+      end
+
+      def growing
+        return unless delays_grow?
+
+        "delays grow with load (#{grown} times as long with #{crowded} times as many at a time): no setting with more than " \
+          "#{@at_once} threads is predicted, and those with fewer may come out too slow"
+      end
+
+      def rare
+        short = @workload.kinds.select { |kind| kind.count < Figures::LEAST.fetch("p99_ms") }.map { |kind| "#{kind.name} (#{kind.count})" }
+        "too rare in the trace for a p99: #{short.first(5).join(", ")}" unless short.empty? || !@workload.marked?
+      end
+
+      def damaged
+        damage = @workload.facts[:processes].filter_map { |process| process[:damage] }.first
+        "a trace is damaged and was read up to there: #{damage}" if damage
+      end
+    end
+  end
+end

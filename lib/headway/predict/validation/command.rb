@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+require "optparse"
+require_relative "report"
+
+module Headway
+  module Predict
+    class Validation
+      # The command line of `bin/validate`.
+      class Command
+        ROOT = File.expand_path("../../../..", __dir__)
+        private_constant :ROOT
+
+        # @param argv [Array<String>]
+        # @return [Integer] the exit status
+        def self.call(argv)
+          new.call(argv)
+          0
+        rescue OptionParser::ParseError, SettingError => error
+          warn "validate: #{error.message.lines.first.chomp}"
+          2
+        rescue Bench::Error, Trace::Error => error
+          warn "validate: #{error.message}"
+          1
+        rescue Interrupt
+          130
+        end
+
+        def initialize
+          @options = { grid: FULL, seconds: 10, runs: 3 }
+          @out = File.join(ROOT, "docs/validation.md")
+          @words = ["bin/validate"]
+        end
+
+        # Predicts, measures and writes.
+        def call(argv)
+          @words.concat(argv)
+          rest = parser.parse(argv)
+          raise OptionParser::InvalidArgument, "#{rest.first} is not expected here" if rest.any?
+          return puts(parser) if @help
+          raise Bench::Error, Headway.unsupported_reason unless Headway.supported?
+
+          validation = Validation.new(File.join(ROOT, "tmp/validation"), **@options) { |text| warn "validate: #{text}" }.call
+          report = Report.new(validation, @words.join(" "))
+          File.write(@out, report.to_markdown)
+          File.write(File.join(File.dirname(@out), "validation.svg"), report.to_svg)
+          puts report.to_markdown[/^## In short\n.*?(?=^## Every)/m]
+          puts "written: #{@out}"
+        end
+
+        private
+
+        def parser
+          @parser ||= OptionParser.new("Usage: bin/validate [options]", 22) do |parser|
+            parser.separator("Predicts a grid of settings from one trace, then measures them; writes docs/validation.md and its plot.\n\n")
+            parser.on("--quick", "a short grid, 3 s each, once: to see that it works") { @options = { grid: QUICK, seconds: 3, runs: 1 } }
+            parser.on("--seconds N", Float, "of each measurement (10)") { |value| @options[:seconds] = positive(value, "--seconds") }
+            parser.on("--runs N", Integer, "of each setting (3)") { |value| @options[:runs] = positive(value, "--runs") }
+            parser.on("--out FILE", "instead of docs/validation.md") { |file| @out = file }
+            parser.on("-h", "--help", "print this") { @help = true }
+          end
+        end
+
+        def positive(value, name)
+          return value if value.positive?
+
+          raise SettingError, "#{name} is #{value}: give a number above 0"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+
+require_relative "../headway"
+require_relative "trace"
+
+module Headway
+  # What a program's threads did in a trace, without the waits for the GVL: bursts that need it, CPU time without it, and delays.
+  # Requests are what the program marked (Headway.mark, the outermost mark of a thread), a class for each name. Without marks it
+  # is the threads themselves, whose cycles (a burst and the delay after it) count as requests.
+  #
+  #   Headway::Workload.open("out.headway").simulate(threads: 8, policy: :fair)
+  class Workload
+    # One class of requests as recorded; times in seconds, means but for the percentiles.
+    Kind = Data.define(:name, :index, :count, :gvl_s, :cpu_s, :delay_s, :wait_s, :mean_s, :p50_s, :p95_s, :p99_s)
+
+    POLICIES = { fair: 0, quantum: 1, stock: 2 }.freeze
+    # Where the trace can't tell how long a hand-over of the GVL takes: what it took where it was measured.
+    HANDOVER_NS = 10_000
+    VM_SLICE_MS = 100
+    DEFAULTS = { processes: 1, threads: 1, cores: nil, policy: :stock, quantum_ms: VM_SLICE_MS, rate: nil, requests: 10_000,
+                 warm_up: nil, seed: 1, resample: false, longest_s: 3_600 }.freeze
+    private_constant :HANDOVER_NS, :DEFAULTS
+
+    # @param paths [Array<String>] trace files, one per process
+    # @return [Workload]
+    # @raise [Trace::Error] nothing of a file can be read, or nothing of it can be simulated
+    def self.open(*paths)
+      raise Trace::Error, "traces can't be read here: #{Headway.unsupported_reason}" unless Headway.supported?
+
+      sizes = paths.map { |path| Native::Traces.check(path).then { |size| size.is_a?(Array) ? refuse(path, size) : size } }
+      native = Native::Workload.read(paths.zip(sizes))
+      refuse(paths.fetch(native.first, paths.first), native) if native.is_a?(Array)
+      new(native)
+    end
+
+    def self.refuse(path, answer)
+      raise Trace::Error, "#{path}: #{answer.last.empty? ? "not enough memory" : answer.last}"
+    end
+    private_class_method :new, :refuse
+
+    # @return [Hash] all that was read, times in nanoseconds
+    attr_reader :facts
+
+    # @return [Array<Kind>] those that occurred, most time first
+    attr_reader :kinds
+
+    # @api private
+    def initialize(native)
+      @native = native
+      @facts = native.facts
+      @kinds = @facts[:classes].each_with_index.filter_map { |raw, index| kind(raw, index) }
+      @kinds.select! { |kind| request_classes.include?(kind.index) }
+    end
+
+    # @return [Boolean] whether the program marked its requests
+    def marked? = @facts[:marked].positive?
+
+    # @return [Integer] recorded requests, or cycles
+    def count = kinds.sum(&:count)
+
+    # @return [Hash] of the process with the most requests
+    def typical_process = @facts[:processes][@facts[:typical_process]]
+
+    # @return [Array<Hash>] processes that did requests
+    def processes
+      marked? ? @facts[:processes].select { |process| process[:requests].positive? } : @facts[:processes]
+    end
+
+    # @return [Integer] threads in each process that did them
+    def threads
+      marked? ? processes.map { |process| process[:workers] }.max : [tracks_of(@facts[:typical_process]), 1].max
+    end
+
+    # @return [Integer] requests that were under way at a time, in one process
+    def most_at_once = marked? ? processes.map { |process| process[:most_at_once] }.max : threads
+
+    # @return [Float] requests a second, over all processes
+    def rate
+      spans = processes.map { |process| process[marked? ? :requests_span : :wall] }
+      spans.max.to_i.zero? ? 0.0 : count / (spans.max / 1e9)
+    end
+
+    # @return [Float] the share of their time in which the threads had a request, 0 to 1
+    def busy
+      return 1.0 unless marked?
+
+      available = processes.sum { |process| process[:workers] * process[:requests_span].to_f }
+      available.zero? ? 0.0 : processes.sum { |process| process[:busy] } / available
+    end
+
+    # @return [Hash] as recorded: processes:, threads:, policy:, quantum_ms:
+    def setting
+      policy = typical_process[:policy]
+      { processes: processes.size, threads: threads, policy: policy == "observe" ? :stock : policy.to_sym,
+        quantum_ms: typical_process[:quantum] / 1e6 }
+    end
+
+    # @param settings [Hash] of the simulation: processes:, threads: (of each process), cores: (default: as recorded), policy: (:stock,
+    #   :quantum or :fair), quantum_ms:, rate: (arrivals a second; nil: each thread takes the next request at once), requests: (to be
+    #   measured), warm_up:, seed:, resample: (draw from a bootstrap sample of the requests), longest_s: (simulated time)
+    # @return [Hash] as Native::Workload#simulate gives it, times in nanoseconds
+    # @raise [ArgumentError] more than 4,096 threads
+    def simulate(**settings)
+      unknown = settings.keys - DEFAULTS.keys
+      raise ArgumentError, "unknown setting #{unknown.first}" unless unknown.empty?
+
+      @native.simulate(native_settings(DEFAULTS.merge(settings))) ||
+        raise(ArgumentError, "nothing to simulate, or more than 4,096 threads")
+    end
+
+    private
+
+    def native_settings(set)
+      quantum_ns = (set[:quantum_ms] * 1_000_000).round
+      vm_slice_ns = set[:policy] == :stock ? quantum_ns : [quantum_ns, VM_SLICE_MS * 1_000_000].max
+      set.slice(:processes, :threads, :seed, :resample, :requests).merge(
+        cores: set[:cores] || [typical_process[:cpus], 1].max, policy: POLICIES.fetch(set[:policy]),
+        quantum_ns: quantum_ns, vm_slice_ns: vm_slice_ns, handover_ns: HANDOVER_NS, rate_per_s: set[:rate].to_f,
+        warm_up: set[:warm_up] || (set[:requests] / 10), longest_ns: (set[:longest_s] * 1_000_000_000).round
+      )
+    end
+
+    # What goes on beside requests is no class of theirs.
+    def request_classes
+      @request_classes ||=
+        if marked?
+          beside = @facts[:tracks].map { |track| track[:class] }
+          @facts[:classes].each_index.select { |index| !beside.include?(index) }
+        else
+          @facts[:classes].each_index.to_a
+        end
+    end
+
+    def tracks_of(process) = @facts[:tracks].count { |track| track[:process] == process }
+
+    def kind(raw, index)
+      count = raw[:count]
+      return if count.zero?
+
+      mean = ->(key) { raw[key].fdiv(count) / 1e9 }
+      Kind.new(name: raw[:name], index:, count:, gvl_s: mean[:gvl], cpu_s: mean[:cpu], delay_s: mean[:delay], wait_s: mean[:wait],
+               **figures(raw[:latency]))
+    end
+
+    def figures(latency)
+      count, total, *percentiles = latency
+      p50, p95, p99 = percentiles.map { |ns| ns / 1e9 }
+      { mean_s: total.fdiv(count) / 1e9, p50_s: p50, p95_s: p95, p99_s: p99 }
+    end
+  end
+end

@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+require_relative "recorded"
+require "headway/advise"
+
+# `headway advise`.
+class AdviseTest < PredictCase
+  MIXED = ->(i) { i % 20 == 0 ? [2, 40, 1, 40] : [1, 0.5, 8, 0.5] }
+
+  def mixed(**options) = write(one_thread(1_000, names: { 1 => "light", 2 => "heavy" }, **options, &MIXED))
+
+  def test_a_setting_that_meets_the_slo_is_already_right
+    path = orders(500, pause_ms: 50)
+    status, out, = run_cli("advise", path, "--slo", "p99=20ms")
+
+    assert_equal 0, status
+    assert_match(/\AYour setting is already right: 1 x 1 stock, quantum 100 ms, it meets p99=20ms\.$/, out)
+    refute_match(/^[-+]{3}/, out)
+    object = json_of("advise", path, "--slo", "p99=20ms")
+    assert_equal [true, true, ""], object.values_at("already_right", "met", "diff")
+    assert_equal 100.0, object.dig("recommended", "sure_pct")
+  end
+
+  def test_the_cheapest_setting_that_meets_the_slo_is_advised
+    object = json_of("advise", mixed, "--rate", "80", "--slo", "light:p95=15ms")
+
+    assert object["met"]
+    refute object["already_right"]
+    refute object.dig("current", "meets")
+    recommended = object["recommended"]
+    assert_equal "fair", recommended["policy"]
+    assert_operator recommended["classes"].find { |kind| kind["name"] == "light" }.dig("p95_ms", "median"), :<=, 15
+    assert_equal({ "HEADWAY_POLICY" => "fair" }, object["environment"])
+    assert_includes object["diff"], "+HEADWAY_POLICY=fair\n"
+  end
+
+  def test_an_slo_that_cannot_be_met_is_answered_with_the_best_that_can_be
+    object = json_of("advise", orders, "--rate", "10", "--slo", "p50=5ms")
+    assert_equal false, object["met"]
+
+    _, out, = run_cli("advise", orders, "--rate", "10", "--slo", "p50=5ms")
+    assert_match(/\ANo setting meets p50=5ms\. The best that can be is .*, with a p50 of 6\.0 ms\.$/, out)
+    _, out, = run_cli("advise", orders, "--rate", "90000")
+    assert_match(/\ANo setting keeps up with 90000\.0 requests a second/, out)
+  end
+
+  # It waits 90 % of the time, but for the GVL: more threads would change nothing.
+  def test_waiting_for_the_gvl_is_no_io
+    encoder = TraceEncoder.new(policy: "observe", cpus: 1).strings(1 => "job")
+    threads = (1..10).to_a
+    events = threads.map { |thread| [ns(0), thread, :known, 1] }
+    400.times do |i|
+      thread = (i % 10) + 1
+      at = i * 5
+      events << [ns(at), thread, :resumed]
+      events << [ns(at), thread, :mark_end, 1] if i >= 10
+      events << [ns(at), thread, :mark_begin, 1] << [ns(at + 5), thread, :preempted]
+    end
+    encoder.events(*events).dropped(0, 0).end
+    object = json_of("advise", write(encoder))
+
+    assert_includes object["rests_on"].join, "90 % waiting for the GVL, which is no I/O"
+    assert_operator object.dig("recommended", "threads"), :<=, 10
+    assert_in_delta 0, object.dig("recommended", "requests_per_s", "median") / object.dig("current", "requests_per_s", "median") - 1, 0.05
+  end
+
+  def test_memory_bounds_processes
+    free = json_of("advise", mixed(cpus: 4))
+    bounded = json_of("advise", mixed(cpus: 4), "--max-memory", "1G", "--process-memory", "600M")
+
+    assert_operator free.dig("recommended", "processes"), :>, 1
+    assert_equal 1, bounded.dig("recommended", "processes")
+  end
+
+  def test_the_diff_is_for_the_servers_own_file
+    path = mixed(command: "puma 8.0.2 (tcp://0.0.0.0:9292) [app]", cpus: 2)
+    Dir.mkdir(File.join(@directory, "config"))
+    File.write(File.join(@directory, "config/puma.rb"), "port 3000\n  threads 1, 1\npreload_app!\n")
+    diff = Dir.chdir(@directory) { json_of("advise", path) }["diff"]
+
+    recommended = json_of("advise", path)["recommended"]
+    assert_match(/\A--- config\/puma\.rb\n\+\+\+ config\/puma\.rb\n@@ -1,3 \+1,4 @@\n port 3000\n-  threads 1, 1\n\+  threads (\d+), \1\n preload_app!\n\+workers 2\n/, diff)
+    assert_includes diff, "threads #{recommended["threads"]}, #{recommended["threads"]}"
+    File.write(File.join(@directory, "advice.diff"), diff[/.*?\n(?=--- environment)/m] || diff)
+    Dir.chdir(@directory) { assert system("patch", "-p0", "-s", "-i", "advice.diff") } if system("command -v patch >/dev/null")
+  end
+
+  def test_without_a_file_the_diff_says_what_was_and_what_is_to_be
+    diff = Headway::Advise::Changes.new(Headway::Workload.open(mixed(command: "sidekiq 8.0 app [0 of 5 busy]")), setting(5), setting(12)).diff
+
+    assert_equal "--- config/sidekiq.yml\n+++ config/sidekiq.yml\n@@ -1,1 +1,1 @@\n-:concurrency: 5\n+:concurrency: 12\n", diff
+  end
+
+  def test_slices_of_the_vm_are_set_where_it_has_them
+    workload = Headway::Workload.open(orders)
+    changes = ->(**to) { Headway::Advise::Changes.new(workload, setting(5), setting(5, **to)).environment }
+
+    assert_equal({ "RUBY_THREAD_TIMESLICE" => "10" }, changes[policy: :stock, quantum_ms: 10])
+    assert_equal({ "HEADWAY_POLICY" => "quantum", "RUBY_THREAD_DEFAULT_QUANTUM_MS" => "10" }, changes[policy: :quantum, quantum_ms: 10])
+    assert_empty changes[policy: :stock]
+    old = Headway::Workload.open(write(one_thread(50, ruby: "3.3.8") { [1, 1, 4, 1] }, "old.headway"))
+    settings = Headway::Advise::Candidates.new(old, rate: nil).settings
+    refute(settings.any? { |candidate| candidate.policy == :stock && candidate.quantum_ms == 10 })
+  end
+
+  def test_bad_usage_is_one_line
+    path = orders
+    assert_bad_usage(/no trace file/, "advise")
+    assert_bad_usage(/--slo is "p9=5": give mean, p50, p95 or p99 and a time, such as p99=50ms/, "advise", path, "--slo", "p9=5")
+    assert_bad_usage(/--slo is "p99=0ms"/, "advise", path, "--slo", "p99=0ms")
+    assert_bad_usage(/--slo names "cart": the trace has order/, "advise", path, "--slo", "cart:p99=5ms")
+    assert_bad_usage(/only 100 such requests/, "advise", orders(100), "--slo", "p99=5ms")
+    assert_bad_usage(/--max-memory is "2X": give a size/, "advise", path, "--max-memory", "2X")
+    assert_bad_usage(/--max-memory needs --process-memory/, "advise", path, "--max-memory", "2G")
+    assert_bad_usage(/less than one process takes/, "advise", path, "--max-memory", "1M", "--process-memory", "2M")
+    assert_bad_usage(/--rate is "1,2": give one/, "advise", path, "--rate", "1,2")
+    status, _, err = run_cli("advise", orders(5))
+    assert_equal 1, status
+    assert_match(/can't advise from this trace: there are only 5/, err)
+  end
+
+  private
+
+  def setting(threads, policy: :stock, quantum_ms: 100.0) = Headway::Predict::Setting.new(processes: 1, threads:, policy:, quantum_ms:, rate: nil)
+end

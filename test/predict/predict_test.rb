@@ -1,0 +1,171 @@
+# frozen_string_literal: true
+
+require_relative "recorded"
+require "rbconfig"
+require "cli/command_line"
+
+# `headway predict`.
+class PredictTest < PredictCase
+  include CommandLine
+
+  def assert_bad_usage(...) = PredictCase.instance_method(:assert_bad_usage).bind_call(self, ...)
+  def write(...) = PredictCase.instance_method(:write).bind_call(self, ...)
+
+  def test_the_recorded_setting_comes_out_as_recorded
+    object = json_of("predict", orders)
+
+    assert_equal({ "processes" => 1, "threads" => 1, "policy" => "stock", "quantum_ms" => 100.0, "rate_per_s" => nil },
+                 object["recorded"].slice("processes", "threads", "policy", "quantum_ms", "rate_per_s"))
+    prediction, = object["predictions"]
+    assert_in_delta 1000 / 6.0, prediction["requests_per_s"]["median"], 0.2
+    assert_in_delta 6.0, prediction["p99_ms"]["median"], 0.01
+    assert_equal 21, prediction["p99_ms"]["n"]
+    assert_in_delta 33.3, prediction["gvl_pct"], 0.5
+    assert_nil prediction["refused"]
+  end
+
+  def test_more_threads_do_more_until_the_gvl_is_full_and_more_processes_go_on
+    object = json_of("predict", orders, "--threads", "1,2,8", "--processes", "1,2")
+    rates = object["predictions"].to_h { |row| [row.values_at("processes", "threads"), row.dig("requests_per_s", "median")] }
+
+    assert_operator rates[[1, 2]], :>, 1.8 * rates[[1, 1]]
+    assert_in_delta 500, rates[[1, 8]], 5
+    assert_in_delta 2, rates[[2, 2]] / rates[[1, 2]], 0.05
+    assert_nil rates[[2, 8]] # refused
+  end
+
+  def test_classes_are_told_apart_and_a_policy_changes_them
+    path = write(one_thread(1_000, names: { 1 => "light", 2 => "heavy" }) { |i| i % 20 == 0 ? [2, 80, 1, 80] : [1, 0.5, 5, 0.5] })
+    object = json_of("predict", path, "--threads", "5", "--policy", "stock,fair")
+    light, heavy = object["predictions"].map { |row| row["classes"].to_h { |kind| [kind["name"], kind] } }.then do |stock, fair|
+      %w[light heavy].map { |name| [stock[name], fair[name]] }
+    end
+
+    assert_operator light.last.dig("p95_ms", "median"), :<, light.first.dig("p95_ms", "median") / 3
+    assert_operator heavy.first.dig("mean_ms", "median"), :>, 161
+    assert_nil heavy.first.dig("p99_ms", "median") # 50 are too few for it
+    assert(object["cautions"].any? { |text| text.include?("heavy (50)") })
+  end
+
+  def test_open_arrivals_queue_in_front_of_the_pool_and_too_many_are_too_slow
+    object = json_of("predict", orders, "--rate", "20,150,400", "--threads", "1")
+    calm, busy, over = object["predictions"]
+
+    assert_in_delta 6, calm.dig("p50_ms", "median"), 0.5
+    assert_operator busy.dig("mean_ms", "median"), :>, 15 # M/D/1: 6 + 0.9 * 6 / 0.2 = 33
+    assert over["overloaded"]
+    assert_nil over.dig("p50_ms", "median")
+  end
+
+  def test_a_pool_that_was_idle_at_times_is_open_at_the_rate_recorded
+    recorded = json_of("predict", orders(500, pause_ms: 6))["recorded"]
+
+    assert_in_delta 1000 / 12.0, recorded["rate_per_s"], 1
+    assert_in_delta 50, recorded["busy_pct"], 1
+  end
+
+  def test_nothing_is_predicted_from_too_little
+    status, out, err = run_cli("predict", orders(20))
+    assert_equal [1, ""], [status, out]
+    assert_match(/\Aheadway: can't predict from this trace: there are only 20 requests/, err)
+
+    encoder = one_thread(500) { [1, 1, 4, 1] }
+    lossy = write(TraceEncoder.new.block(:dropped, "\xE8\x07\x00".b), "lossy.headway") # 1000
+    status, = run_cli("predict", write(encoder), lossy)
+    assert_equal 1, status
+  end
+
+  def test_what_is_too_far_from_what_was_seen_is_refused_with_a_reason
+    object = json_of("predict", orders, "--threads", "8,9")
+
+    assert_nil object["predictions"].first["refused"]
+    assert_match(/recorded with 1 at a time: 9 are too far/, object["predictions"].last["refused"])
+    assert(object["cautions"].any? { |text| text.include?("whether delays grow") })
+  end
+
+  # Two threads; when both are in a delay it takes twice as long.
+  def test_delays_that_grow_with_load_are_not_extrapolated
+    encoder = TraceEncoder.new(policy: "observe").strings(1 => "query").thread(1, "a").thread(2, "b")
+    at = 0
+    events = [[ns(0), 1, :known, 0], [ns(0), 2, :known, 0]]
+    300.times do |i|
+      both = i.odd? ? [1, 2] : [1]
+      both.each { |thread| events << [ns(at), thread, :ready] << [ns(at), thread, :resumed] << [ns(at), thread, :mark_begin, 1] << [ns(at += 1), thread, :suspended] }
+      at += both.size * 5
+      both.each { |thread| events << [ns(at), thread, :ready] << [ns(at), thread, :resumed] << [ns(at += 1), thread, :mark_end, 1] << [ns(at), thread, :suspended] }
+    end
+    encoder.events(*events).dropped(0, 0).end
+    object = json_of("predict", write(encoder), "--threads", "2,3")
+
+    assert_nil object["predictions"].first["refused"]
+    assert_match(/delays|saturated/, object["predictions"].last["refused"])
+  end
+
+  def test_threads_without_marks_are_replayed_as_they_are
+    encoder = TraceEncoder.new(policy: "observe").thread(1, "poller").thread(2, "main")
+    events = [[ns(0), 1, :known, 2], [ns(0), 2, :known, 0]]
+    100.times { |i| events << [ns((i * 10) + 2), 1, :suspended] << [ns((i + 1) * 10), 1, :ready] << [ns((i + 1) * 10), 1, :resumed] }
+    encoder.events(*events).dropped(0, 0).end
+    object = json_of("predict", write(encoder), "--threads", "1,4")
+
+    assert_equal ["poller"], object["recorded"]["classes"].map { |kind| kind["name"] }
+    assert_in_delta 100, object["predictions"].first.dig("requests_per_s", "median"), 1
+    assert_operator object["predictions"].last.dig("requests_per_s", "median"), :>, 350
+    assert_match(/no requests are marked/, object["cautions"].first)
+  end
+
+  def test_the_table_has_a_line_for_each_setting_and_says_what_it_was_made_of
+    status, out, = run_cli("predict", orders, "--threads", "1,9", "--rate", "closed,50")
+
+    assert_equal 0, status
+    assert_match(/^Recorded: 1 x 1 stock, quantum 100 ms, 166\.\d requests a second, threads always busy$/, out)
+    assert_match(/order: 500, 6\.00 ms each: needs the GVL 2\.00, delays 4\.00$/, out)
+    assert_match(/^1 +1 +stock +100 +closed +all +167/, out)
+    assert_match(/^1 +1 +stock +100 +50\.0\/s +all/, out)
+    assert_equal 2, out.scan(/^Refused: 1 x 9/).size
+  end
+
+  def test_the_plot_is_a_file_of_its_own
+    path = File.join(@directory, "plot.svg")
+    status, = run_cli("predict", orders, "--threads", "1,4", "--plot", path)
+
+    assert_equal 0, status
+    svg = File.read(path)
+    assert_match(/\A<svg /, svg)
+    assert_equal 4, svg.scan("<path d=\"M").size - 2 # two lines and a key each
+    refute_match(/NaN|Infinity|https?:(?!\/\/www\.w3\.org\/2000\/svg)/, svg)
+  end
+
+  def test_bad_usage_is_one_line
+    path = orders
+    assert_bad_usage(/no trace file/, "predict")
+    assert_bad_usage(/nowhere\.headway/, "predict", "nowhere.headway")
+    assert_bad_usage(/--threads is "0": give whole numbers from 1 to 1024/, "predict", path, "--threads", "1,0")
+    assert_bad_usage(/--threads is "": /, "predict", path, "--threads", "1,")
+    assert_bad_usage(/--processes is "x"/, "predict", path, "--processes", "x")
+    assert_bad_usage(/--quantum is "0": give milliseconds/, "predict", path, "--quantum", "0")
+    assert_bad_usage(/--policy is "best": give stock, quantum or fair/, "predict", path, "--policy", "best")
+    assert_bad_usage(/--rate is "-1": give requests a second/, "predict", path, "--rate=-1")
+    assert_bad_usage(/settings are asked for: 500 at most/, "predict", path, "--threads", (1..300).to_a.join(","), "--processes", "1,2")
+    assert_bad_usage(/cannot write/, "predict", path, "--plot", File.join(@directory, "none/plot.svg"))
+    assert_bad_usage(/isn't a trace|not a trace|Headway/i, "predict", __FILE__)
+  end
+
+  # From a real program's trace, in a process of its own: the setting it ran with comes out near what was measured.
+  def test_a_real_recording
+    in_directory do |directory|
+      code = 'work = ->(ms) { t = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) + ms / 1000.0; ' \
+             'nil while Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) < t }; ' \
+             '3.times.map { Thread.new { 60.times { Headway.mark("job") { work.(1); sleep 0.003; work.(0.5) } } } }.each(&:join)'
+      path = File.join(directory, "real.headway")
+      assert_predicate headway_ruby(code, "--record=#{path}", "--policy=observe"), :success?
+      result = headway("predict", path, "--threads", "1,3", "--policy", "stock,fair", "--json")
+
+      assert_quiet_success result
+      object = JSON.parse(result.out)
+      assert_equal [3, 180, "job"], [object["recorded"]["threads"], object["recorded"]["requests"], object["recorded"]["classes"].first["name"]]
+      same = object["predictions"].find { |row| row.values_at("threads", "policy") == [3, "stock"] }
+      assert_in_delta 1, same.dig("requests_per_s", "median") / object["recorded"]["requests_per_s"], 0.4
+    end
+  end
+end

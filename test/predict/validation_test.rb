@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require_relative "recorded"
+require "headway/predict/validation/command"
+
+# `bin/validate`.
+class ValidationTest < PredictCase
+  Validation = Headway::Predict::Validation
+
+  def test_a_setting_is_predicted_written_down_and_measured
+    validation = Validation.new(@directory, grid: { threads: [5], processes: [2], quantum_ms: [100], policy: [:fair] }, seconds: 1, runs: 1,
+                                            start_in: 1.5).call
+    cell, = validation.cells
+
+    assert_equal :policy, cell.sort
+    assert_operator cell.measured["requests_per_s"], :>, 0
+    assert_kind_of Float, cell.error("requests_per_s")
+    assert_operator cell.amdahl, :>, 0
+    written = File.read(File.join(@directory, "predictions.json"))
+    assert_equal Digest::SHA256.hexdigest(written), validation.digest
+    assert_in_delta cell.predicted["requests_per_s"], JSON.parse(written).first.dig("predicted", "requests_per_s"), 1e-6
+    assert_equal 1, validation.base_rates.size
+    assert_match(/^\| 2 × 5 \| fair \| 100 \|/, Validation::Report.new(validation, "bin/validate").to_markdown)
+  end
+
+  def test_every_error_is_reported_with_its_sign_and_those_beyond_the_limit_are_bold
+    report = Validation::Report.new(made_up, "bin/validate --quick")
+    text = report.to_markdown
+
+    assert_includes text, "| 1 × 5 | stock | 100 | 100.0 (99.0–101.0) | 10.0, 8.0, 50.0 | +1.0 | +5.0 | +4.0 | +20.0 | -50.0 |"
+    assert_includes text, "| 1 × 8 | stock | 100 | 100.0 (99.0–101.0) | 10.0, 8.0, 50.0 | **-6.0** | +5.0 | +4.0 | **+40.0** | -50.0 |"
+    assert_includes text, "refused: too far"
+    assert_includes text, "| other threads, processes or quantum | requests/s | 5 % | 0 of 1 | -6.0 % | 6.0 % |"
+    assert_includes text, "Regret, how far the setting predicted to do most stays behind the one that did most: 0.0 %"
+    assert_equal 4, report.to_svg.scan("<title>").size
+  end
+
+  def test_bad_usage
+    { ["--runs", "0"] => /--runs is 0/, ["--frob"] => /invalid option: --frob/, ["more"] => /more is not expected/ }.each do |arguments, words|
+      status = nil
+      _, err = capture_io { status = Validation::Command.call(arguments) }
+      assert_equal 2, status
+      assert_match words, err
+      assert_equal 1, err.lines.size
+    end
+  end
+
+  private
+
+  # Stands for a validation that is done.
+  MadeUp = Struct.new(:cells, :digest, :base_rates, :seconds, :runs, :regret)
+
+  def made_up
+    cells = [cell(5, 101, 10.5, 8.32, 60), cell(8, 94, 10.5, 8.32, 70), cell(99, nil)]
+    MadeUp.new(cells, "0" * 64, [99.0, 101.0], 3, 1, 0.0)
+  end
+
+  def cell(threads, *predicted)
+    measured = { "requests_per_s" => 100.0, "mean_ms" => 10.0, "p50_ms" => 8.0, "p99_ms" => 50.0 }
+    Validation::Cell.new(setting: Validation::BASE.with(threads:), predicted: predicted.compact.empty? ? nil : measured.keys.zip(predicted).to_h,
+                         measured:, spread: [99.0, 101.0], amdahl: 50.0, refusal: predicted.compact.empty? ? "too far" : nil)
+  end
+end
