@@ -8,8 +8,9 @@ module Headway
 
     # One piece of work, from the fiber that waits for it to the worker that runs it and back.
     class Job
-      # What a worker may be interrupted by, and only while it runs a job.
-      INTERRUPTIBLE = { Cancelled => :immediate }.freeze
+      # What may interrupt a worker, and only while it runs a job. A kill is a number to CRuby; without it a process could not end
+      # while an operation blocks for which nobody waits any more.
+      INTERRUPTIBLE = { Cancelled => :immediate, Integer => :immediate }.freeze
       private_constant :INTERRUPTIBLE
 
       # @return [:queued, :running, :ran, :withdrawn]
@@ -32,7 +33,8 @@ module Headway
         @finished = Thread::Queue.new
         @state = :queued
         @done = @late = @interrupted = false
-        @worker = @value = @error = @seconds = nil
+        @worker = @value = @seconds = nil
+        @error = WorkerError.new("the thread that ran this operation was killed")
       end
 
       # @return [Boolean] whether its deadline passed before it was done
@@ -42,7 +44,7 @@ module Headway
       def interrupted? = @interrupted
 
       # @return [Boolean] whether it has a result in spite of everything
-      def ended? = @state == :ran && !@error.is_a?(Cancelled)
+      def ended? = @state == :ran && !@error.is_a?(Cancelled) && !@error.is_a?(WorkerError)
 
       # Returns when a worker is done with it, or none can take it. Only an exception leaves it earlier; Native.offload_wait then calls
       # {cancel} until the job is done.
@@ -117,6 +119,7 @@ module Headway
 
       def call
         @value = Thread.handle_interrupt(INTERRUPTIBLE) { @work.call }
+        @error = nil
       rescue Exception => error
         @error = error
       end
@@ -125,7 +128,7 @@ module Headway
       def release
         @lock.synchronize { @worker = nil }
         begin
-          Thread.handle_interrupt(INTERRUPTIBLE) { nil }
+          Thread.handle_interrupt(Cancelled => :immediate) { nil }
         rescue Cancelled
           nil
         end
