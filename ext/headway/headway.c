@@ -196,4 +196,5 @@ Init_headway(void)
     hw_record_init(headway, native);
     hw_trace_init(native);
     hw_offload_init(native);
+    hw_operation_init(native);
 }

@@ -4,6 +4,7 @@
 
 #include <ruby.h>
 
-void hw_offload_init(VALUE native);
+void hw_offload_init(VALUE native);    /* offload.c */
+void hw_operation_init(VALUE native);  /* operation.c */
 
 #endif

@@ -2,7 +2,9 @@
 
 require "etc"
 
+require_relative "offload/block"
 require_relative "offload/forks"
+require_relative "offload/hand_over"
 require_relative "offload/job"
 
 module Headway
@@ -30,6 +32,7 @@ module Headway
     # The process forked while an operation was under way: raised in the child's copy of the fiber that waited for it.
     class ForkError < Error; end
 
+    MODES = [:adaptive, :always, :never].freeze # in the order of the native part
     FULL_RULES = [:inline, :wait, :raise].freeze
 
     # Workers are born with MASKED and keep it: nothing is raised in them but a {Cancelled} in a job, and what comes while they idle.
@@ -47,22 +50,39 @@ module Headway
     # @return [Numeric, nil] seconds an operation may take, waiting included
     attr_reader :deadline
 
+    # @return [:adaptive, :always, :never] what is handed over: see {#initialize}
+    attr_reader :mode
+
     # @param workers [Integer] how many operations run at once at most
     # @param queue [Integer] how many more may wait for a worker
     # @param full [:inline, :wait, :raise]
     # @param deadline [Numeric, nil] seconds an operation may take, waiting included
-    # @raise [ArgumentError] a value that means nothing
-    def initialize(workers: Etc.nprocessors, queue: 256, full: :inline, deadline: nil)
-      @workers = count(workers, "workers")
-      @queue = count(queue, "queue")
-      @full = FULL_RULES.include?(full) ? full : raise(ArgumentError, "full is #{full.inspect}: give :inline, :wait or :raise")
+    # @param mode [:adaptive, :always, :never] which of the VM's operations are handed over: those that are much longer than a
+    #   hand-over, by the place they are called from, and of streams of short ones now and then one, so that the loop turns; all; none.
+    #   HEADWAY_OFFLOAD in the environment overrides it.
+    # @raise [ArgumentError] a value that means nothing, in the environment too
+    def initialize(workers: Etc.nprocessors, queue: 256, full: :inline, deadline: nil, mode: :adaptive)
+      @workers = whole(workers, "workers")
+      @queue = whole(queue, "queue")
+      @full = choice(full, FULL_RULES, "full")
       @deadline = OffloadPool.deadline(deadline)
+      @mode = choice(mode, MODES, "mode")
+      @mode = choice(ENV["HEADWAY_OFFLOAD"], MODES, "HEADWAY_OFFLOAD") if ENV.key?("HEADWAY_OFFLOAD")
+      @mode = :never if Settings.disabled?
       @closed = false
       start
       Forks.watch(self)
     end
 
+    @default_lock = Mutex.new
+
     class << self
+      # @return [OffloadPool] what {Headway.offload} uses, made at its first use
+      def default
+        @default_lock.synchronize { @default = new if @default.nil? || @default.closed? }
+        @default
+      end
+
       # @!visibility private
       def deadline(value)
         return value if value.nil? || (value.is_a?(Numeric) && value.real? && value.positive?)
@@ -77,9 +97,9 @@ module Headway
       end
     end
 
-    # Runs an operation on a worker, or where it is if the queue is full, and returns when it is done. This is what a fiber scheduler's
-    # blocking_operation_wait calls. On a worker and on a blocking fiber of a thread with a scheduler, nothing would be won: it runs
-    # there. On a thread without a scheduler only that thread waits.
+    # Runs an operation on a worker, or where it is if that is cheaper or the queue is full, and returns when it is done. This is what a
+    # fiber scheduler's blocking_operation_wait calls (or it includes {Hook}, which is faster). On a worker and on a blocking fiber of a
+    # thread with a scheduler nothing would be won: it runs there. On a thread without a scheduler only that thread waits.
     #
     # @param work [#call] called once
     # @return what it returned
@@ -87,9 +107,29 @@ module Headway
     def call(work)
       raise ArgumentError, "#{work.inspect} can't be called" unless work.respond_to?(:call)
       raise closed_error if @closed
-      return inline(work) if OffloadPool.worker? || (Fiber.scheduler && Fiber.current_scheduler.nil?)
 
-      hand_over(work, @deadline) { inline(work) }
+      stays_here? ? inline(work) : Native.offload_operation(self, @costs, work)
+    end
+
+    # Runs a block on a worker and returns what it returns: for calls that block without asking the scheduler (key derivation, SQLite,
+    # name look-ups). What it raises or throws, and a break, arrive as if it had run here.
+    #
+    # @param deadline [Numeric, nil] seconds, waiting included
+    # @return what the block returns
+    # @raise [ClosedError, FullError, DeadlineError]
+    def run(deadline: @deadline, &block)
+      raise ArgumentError, "no block to run" unless block
+      raise closed_error if @closed
+
+      OffloadPool.deadline(deadline)
+      return yield if stays_here? || @mode == :never
+
+      Block.run(block) { |work| hand_over(work, deadline) { yield } }
+    end
+
+    # A scheduler may tell at each turn of its loop that it turned; then streams of short operations need not make it turn.
+    def turned
+      Native.offload_turned(@costs)
     end
 
     # Ends the workers when every operation handed over before is done.
@@ -110,26 +150,35 @@ module Headway
     #   wanted the result any more, but they could not be stopped; late: ended after their deadline for the same reason;
     #   full: times the queue was; busy: seconds of all workers
     def stats
-      @lock.synchronize { { workers: @threads.size, queued: @pending.size, **@counts, inline: @inline } }
+      inline = Native.offload_chosen(@costs).first(2).sum + @inline
+      @lock.synchronize { { workers: @threads.size, queued: @pending.size, **@counts, inline: inline } }
+    end
+
+    # @!visibility private
+    # What the native part calls for an operation that is worth it, or whose place it knows too little of.
+    def hand_over_operation(work, place)
+      hand_over(work, @deadline, place) { inline(work) }
     end
 
     # @!visibility private
     # Hands work to a worker and waits for it.
     #
     # @yield when the queue is full and the rule is to run inline
-    def hand_over(work, deadline, &inline)
-      start_afresh unless Process.pid == @pid
-      job = Job.new(self, work, deadline)
+    def hand_over(work, deadline, place = nil)
+      start_afresh
+      job = Job.new(self, work, deadline, place)
       Native.offload_wait(job)
-      if job.state == :withdrawn
-        return inline.call unless job.late?
+      case job.state
+      when :withdrawn
+        return yield unless job.late?
 
         raise DeadlineError, "no worker was free for this operation within its deadline, #{deadline} s: it never ran"
-      end
-      return job.value unless job.error
-      raise job.error unless job.error.is_a?(Cancelled) && job.late?
+      else
+        raise DeadlineError, "stopped this operation at its deadline, #{deadline} s" if job.late? && !job.ended?
+        raise job.error if job.error
 
-      raise DeadlineError, "stopped this operation at its deadline, #{deadline} s"
+        job.value
+      end
     end
 
     # @!visibility private
@@ -147,9 +196,10 @@ module Headway
     def ran(job)
       @lock.synchronize do
         @counts[:ran] += 1
-        @counts[:busy] += job.seconds
+        @counts[:busy] += job.wall_ns / 1e9
         unwanted(job) if job.interrupted?
       end
+      Native.offload_learn(@costs, job.place, job.wall_ns, job.cpu_ns) if job.place && job.ended?
     end
 
     # @!visibility private
@@ -165,11 +215,18 @@ module Headway
 
     private
 
-    def count(value, name)
+    def whole(value, name)
       return value if value.is_a?(Integer) && value.positive?
 
       raise ArgumentError, "#{name} is #{value.inspect}: give a whole number from 1"
     end
+
+    def choice(value, choices, name)
+      choices.find { |choice| choice.to_s == value.to_s } ||
+        raise(ArgumentError, "#{name} is #{value.inspect}: give #{choices[0..-2].join(", ")} or #{choices.last}")
+    end
+
+    def stays_here? = OffloadPool.worker? || (Fiber.scheduler && Fiber.current_scheduler.nil?)
 
     def closed_error = ClosedError.new("this pool is closed: make a new one")
 
@@ -178,7 +235,8 @@ module Headway
       @lock = Mutex.new
       @pending = Thread::SizedQueue.new(@queue)
       @threads = {}.compare_by_identity # thread => the job it runs
-      @inline = 0
+      @costs = Native.offload_costs(MODES.index(@mode), @mode == :adaptive ? HandOver.ns : 0)
+      @inline = 0 # those the native part did not choose
       @counts = { ran: 0, withdrawn: 0, cancelled: 0, cancelled_but_ran: 0, late: 0, full: 0, busy: 0.0 }
     end
 

@@ -19,21 +19,24 @@ module Headway
       attr_reader :error
       # @return [Object] what the work returned
       attr_reader :value
-      # @return [Float, nil] how long a worker took
-      attr_reader :seconds
+      # @return [Integer, nil] nanoseconds a worker took, by the wall clock and of CPU time
+      attr_reader :wall_ns, :cpu_ns
+      # @return [Integer, nil] the place its operation was called from, as the native part knows it
+      attr_reader :place
 
       # @param pool [OffloadPool]
       # @param work [#call]
       # @param deadline [Numeric, nil] seconds from now
-      def initialize(pool, work, deadline)
+      def initialize(pool, work, deadline, place)
         @pool = pool
         @work = work
+        @place = place
         @deadline = deadline && now + deadline
         @lock = Mutex.new
         @finished = Thread::Queue.new
         @state = :queued
         @done = @late = @interrupted = false
-        @worker = @value = @seconds = nil
+        @worker = @value = @wall_ns = @cpu_ns = nil
         @error = WorkerError.new("the thread that ran this operation was killed")
       end
 
@@ -79,11 +82,13 @@ module Headway
       def run
         return false unless take
 
-        started = now
+        wall_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+        cpu_ns = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond)
         begin
           call
         ensure # the work may have ended the thread
-          @seconds = now - started
+          @wall_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - wall_ns
+          @cpu_ns = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond) - cpu_ns
           release
         end
         true
