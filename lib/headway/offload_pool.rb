@@ -32,6 +32,18 @@ module Headway
     # The process forked while an operation was under way: raised in the child's copy of the fiber that waited for it.
     class ForkError < Error; end
 
+    # A scheduler's blocking_operation_wait(work), for a class of schedulers that keep an OffloadPool in @worker_pool (nil: none any
+    # more). It is faster than one that calls {#call}, as it can decline an operation.
+    Hook = Native::OffloadHook
+
+    # What a scheduler gets whose hook may call io_wait on a worker.
+    module WorkerWait
+      def io_wait(io, events, timeout = nil)
+        OffloadPool.worker? ? io.wait(events, timeout) : super
+      end
+    end
+    private_constant :WorkerWait
+
     MODES = [:adaptive, :always, :never].freeze # in the order of the native part
     FULL_RULES = [:inline, :wait, :raise].freeze
 
@@ -70,6 +82,7 @@ module Headway
       @mode = choice(ENV["HEADWAY_OFFLOAD"], MODES, "HEADWAY_OFFLOAD") if ENV.key?("HEADWAY_OFFLOAD")
       @mode = :never if Settings.disabled?
       @closed = false
+      @scheduler = nil
       start
       Forks.watch(self)
     end
@@ -108,6 +121,7 @@ module Headway
       raise ArgumentError, "#{work.inspect} can't be called" unless work.respond_to?(:call)
       raise closed_error if @closed
 
+      adopt unless @scheduler.equal?(Fiber.scheduler)
       stays_here? ? inline(work) : Native.offload_operation(self, @costs, work)
     end
 
@@ -152,6 +166,12 @@ module Headway
     def stats
       inline = Native.offload_chosen(@costs).first(2).sum + @inline
       @lock.synchronize { { workers: @threads.size, queued: @pending.size, **@counts, inline: inline } }
+    end
+
+    # @!visibility private
+    # What the native part calls before IO.copy_stream runs on a worker, which waits through the scheduler.
+    def guard_io_wait
+      Fiber.scheduler&.singleton_class&.prepend(WorkerWait)
     end
 
     # @!visibility private
@@ -224,6 +244,12 @@ module Headway
     def choice(value, choices, name)
       choices.find { |choice| choice.to_s == value.to_s } ||
         raise(ArgumentError, "#{name} is #{value.inspect}: give #{choices[0..-2].join(", ")} or #{choices.last}")
+    end
+
+    # A scheduler that keeps its pool where {Hook} looks, as Async does, gets the hook itself.
+    def adopt
+      @scheduler = Fiber.scheduler
+      @scheduler.singleton_class.prepend(Hook) if @scheduler && @scheduler.instance_variable_get(:@worker_pool).equal?(self)
     end
 
     def stays_here? = OffloadPool.worker? || (Fiber.scheduler && Fiber.current_scheduler.nil?)
