@@ -116,10 +116,12 @@ module Headway
     #
     # @param work [#call] called once
     # @return what it returned
+    # @raise [ArgumentError] nothing to call, or an operation of the VM that ran already
     # @raise [ClosedError, FullError, DeadlineError]
     def call(work)
       raise ArgumentError, "#{work.inspect} can't be called" unless work.respond_to?(:call)
       raise closed_error if @closed
+      raise ArgumentError, "this operation ran already" if spent?(work)
 
       adopt unless @scheduler.equal?(Fiber.scheduler)
       stays_here? ? inline(work) : Native.offload_operation(self, @costs, work)
@@ -246,6 +248,13 @@ module Headway
         raise(ArgumentError, "#{name} is #{value.inspect}: give #{choices[0..-2].join(", ")} or #{choices.last}")
     end
 
+    # The VM's work points into a frame that may be gone when it is called again. Only such work has no source.
+    def spent?(work)
+      return false unless work.is_a?(Proc) && work.source_location.nil?
+
+      work.instance_variable_defined?(:@headway_spent) || !work.instance_variable_set(:@headway_spent, true)
+    end
+
     # A scheduler that keeps its pool where {Hook} looks, as Async does, gets the hook itself.
     def adopt
       @scheduler = Fiber.scheduler
@@ -313,12 +322,17 @@ module Headway
       end
     end
 
+    # Unless this worker was killed: it is none any more.
+    def note(job)
+      @threads[Thread.current] = job if @threads.key?(Thread.current)
+    end
+
     def serve_one(job)
-      @threads[Thread.current] = job
+      note(job)
       ran = job.run
       @lock.synchronize { @counts[:withdrawn] += 1 } unless ran
     ensure
-      @threads[Thread.current] = nil if @threads.key?(Thread.current)
+      note(nil)
     end
   end
 end

@@ -9,7 +9,8 @@ require "offload/select_scheduler"
 # The traps of blocking_operation_wait on Ruby 3.4, each as something that goes well with a sound pool and wrong with a naive one: see
 # the comments for how. A scenario gets a class of pools and raises when something went wrong; a naive pool may also crash or hang.
 class TrapScenarios
-  NAIVE = Hash.new(NaivePool).merge(results_are_there: ImpatientPool, nothing_is_dropped: DroppingPool).freeze
+  NAIVE = Hash.new(NaivePool).merge(results_are_there: ImpatientPool, nothing_is_dropped: DroppingPool,
+                                   nobody_leaves_while_it_runs: UnwindingPool).freeze
   DATA = Random.new(1).bytes(2 << 20).freeze # a quarter of a second or less of deflate
 
   def self.names = public_instance_methods(false).sort
@@ -132,8 +133,10 @@ class TrapScenarios
         reader, writer = IO.pipe
         target, far = UNIXSocket.pair
         feeder = Fiber.schedule { 3.times { scheduler.kernel_sleep(0.01); writer.write("x" * 1000) }; writer.close }
+        # It asks the scheduler only while that runs a fiber.
+        spinner = Fiber.schedule { scheduler.kernel_sleep(0.001); spin(0.02) }
         expect(IO.copy_stream(reader, target) == 3000, "copied another number of bytes")
-        wait_for([feeder])
+        wait_for([feeder, spinner])
         expect(far.read_nonblock(5000) == "x" * 3000, "copied something else")
         [reader, target, far].each(&:close)
       end
@@ -144,8 +147,9 @@ class TrapScenarios
   def a_worker_runs_nested_work_itself
     with_pool(workers: 1) do |pool|
       result = scheduled(pool) do
-        expect(pool.call(-> { Fiber.scheduler }).nil?, "a worker has a scheduler")
-        value = nil
+        value = scheduler = nil
+        pool.call(-> { scheduler = Fiber.scheduler })
+        expect(scheduler.nil?, "a worker has a scheduler")
         pool.call(-> { pool.call(-> { value = 42 }) })
         value
       end
@@ -197,6 +201,11 @@ class TrapScenarios
 
   def wait_for(fibers)
     sleep 0.002 while fibers.any?(&:alive?)
+  end
+
+  def spin(seconds)
+    stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+    Thread.pass while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop
   end
 
   # With some frames below, so that a frame that is left is soon overwritten.
