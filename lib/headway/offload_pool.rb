@@ -161,10 +161,11 @@ module Headway
     # @return [Boolean]
     def closed? = @closed
 
-    # @return [Hash] workers: alive now; queued: operations that wait now; and since the start the operations that ran on a worker,
-    #   inline: ran where they were; withdrawn: given up before a worker took them; cancelled: interrupted; cancelled_but_ran: nobody
-    #   wanted the result any more, but they could not be stopped; late: ended after their deadline for the same reason;
-    #   full: times the queue was; busy: seconds of all workers
+    # @return [Hash] workers: alive now; queued: operations that wait now; and since the start:
+    #   ran: operations run on a worker; inline: run where they were; withdrawn: given up before a worker took them;
+    #   cancelled: interrupted (for those of the VM: or over just then, which it doesn't tell); cancelled_but_ran: nobody wanted the
+    #   result any more, but they could not be stopped; late: the same after a deadline; full: times the queue was;
+    #   busy: seconds of all workers
     def stats
       inline = Native.offload_chosen(@costs).first(2).sum + @inline
       @lock.synchronize { { workers: @threads.size, queued: @pending.size, **@counts, inline: inline } }
