@@ -198,7 +198,7 @@ module Headway
         raise DeadlineError, "no worker was free for this operation within its deadline, #{deadline} s: it never ran"
       else
         raise DeadlineError, "stopped this operation at its deadline, #{deadline} s" if job.late? && !job.ended?
-        raise job.error if job.error
+        raise with_caller(job.error) if job.error
 
         job.value
       end
@@ -280,6 +280,13 @@ module Headway
     def inline(work)
       @inline += 1
       Fiber.blocking { work.call }
+    end
+
+    # Of an exception from a worker: where it was raised there, then who waited for it here.
+    def with_caller(error)
+      backtrace = error.backtrace
+      error.set_backtrace(backtrace + caller(2)) if backtrace && !error.frozen?
+      error
     end
 
     def place(job)
