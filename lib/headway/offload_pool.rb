@@ -47,7 +47,7 @@ module Headway
     MODES = [:adaptive, :always, :never].freeze # in the order of the native part
     FULL_RULES = [:inline, :wait, :raise].freeze
 
-    # Workers are born with MASKED and keep it: nothing is raised in them but a {Cancelled} in a job, and what comes while they idle.
+    # Workers are born with MASKED and keep it, but in a job and while they idle.
     MASKED = { Object => :never }.freeze
     IDLE = { Object => :on_blocking }.freeze
     private_constant :MASKED, :IDLE
@@ -87,12 +87,10 @@ module Headway
       Forks.watch(self)
     end
 
-    @default_lock = Mutex.new
-
     class << self
       # @return [OffloadPool] what {Headway.offload} uses, made at its first use
       def default
-        @default_lock.synchronize { @default = new if @default.nil? || @default.closed? }
+        @default = new if @default.nil? || @default.closed? # no lock, for signal handlers; of two, one has no threads and goes
         @default
       end
 
@@ -186,9 +184,11 @@ module Headway
     # @!visibility private
     # Hands work to a worker and waits for it.
     #
-    # @yield when the queue is full and the rule is to run inline
+    # @yield to run it inline, when the queue is full and that is the rule, and in a signal handler
     def hand_over(work, deadline, place = nil)
       start_afresh
+      return yield if trap?
+
       job = Job.new(self, work, deadline, place)
       Native.offload_wait(job)
       case job.state
@@ -282,6 +282,13 @@ module Headway
       Fiber.blocking { work.call }
     end
 
+    # @return [Boolean] whether a signal's handler runs, where nobody may wait and no lock be taken
+    def trap?
+      @lock.synchronize { false }
+    rescue ThreadError
+      true
+    end
+
     # Of an exception from a worker: where it was raised there, then who waited for it here.
     def with_caller(error)
       backtrace = error.backtrace
@@ -319,6 +326,7 @@ module Headway
 
     def serve
       Thread.current.thread_variable_set(:headway_offload, true)
+      Block.forget_storage # of the fiber that happened to need it
       while (job = Thread.handle_interrupt(IDLE) { @pending.pop })
         serve_one(job)
       end

@@ -3,6 +3,7 @@
 require "test_helper"
 require "headway"
 require "openssl"
+require "timeout"
 require "offload/select_scheduler"
 
 # Headway.offload { }: as if the block ran where it is written.
@@ -69,6 +70,28 @@ class OffloadBlockTest < Minitest::Test
     assert_equal "abc", (Headway.offload { Fiber[:request] })
     Fiber[:request] = nil
     assert_nil(Headway.offload { Fiber[:request] })
+  end
+
+  def test_fiber_storage_of_one_block_is_not_seen_by_another
+    Fiber[:left] = 1
+    Headway.offload { Fiber[:set_there] = 2 }
+    Fiber[:left] = nil
+    assert_empty((Headway.offload { Fiber.current.storage.to_h.compact }))
+  end
+
+  def test_a_timeout_in_the_block
+    assert_raises(Timeout::Error) { Headway.offload { Timeout.timeout(0.02) { sleep 30 } } }
+    assert_equal 1, (Headway.offload { 1 })
+  end
+
+  def test_in_a_signal_handler_it_runs_there
+    ran_on = nil
+    before = trap("USR1") { ran_on = Headway.offload { Thread.current } }
+    Process.kill("USR1", Process.pid)
+    sleep 0.002 until ran_on
+    assert_same Thread.main, ran_on
+  ensure
+    trap("USR1", before || "DEFAULT")
   end
 
   def test_a_fiber_that_is_stopped_stops_the_block

@@ -8,10 +8,11 @@ module Headway
 
     # One piece of work, from the fiber that waits for it to the worker that runs it and back.
     class Job
-      # What may interrupt a worker, and only while it runs a job. A kill is a number to CRuby; without it a process could not end
-      # while an operation blocks for which nobody waits any more.
-      INTERRUPTIBLE = { Cancelled => :immediate, Integer => :immediate }.freeze
-      private_constant :INTERRUPTIBLE
+      # While it runs a job, a worker is a thread like any other: a Timeout in the job works, a kill ends a job that blocks for ever.
+      INTERRUPTIBLE = { Object => :immediate }.freeze
+      # What came too late for the job; a kill is none and waits until the worker is idle.
+      TOO_LATE = { Exception => :immediate }.freeze
+      private_constant :INTERRUPTIBLE, :TOO_LATE
 
       # @return [:queued, :running, :ran, :withdrawn]
       attr_reader :state
@@ -77,7 +78,7 @@ module Headway
         end
       end
 
-      # On a worker, in which nothing is raised but by {cancel}.
+      # On a worker, which nothing interrupts but while it calls the work.
       # @return [Boolean] false when it was withdrawn
       def run
         return false unless take
@@ -133,8 +134,8 @@ module Headway
       def release
         @lock.synchronize { @worker = nil }
         begin
-          Thread.handle_interrupt(Cancelled => :immediate) { nil }
-        rescue Cancelled
+          Thread.handle_interrupt(TOO_LATE) { nil }
+        rescue Exception
           nil
         end
         @state = :ran
