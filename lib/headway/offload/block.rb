@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+module Headway
+  class OffloadPool
+    # A block that runs on a worker as if it ran where it was written. It sees a copy of the fiber storage of there; what it leaves by
+    # a throw or a break goes on there. Otherwise it is in another thread: Thread.current, fiber locals, thread locals and the locks it
+    # holds are the worker's, a return from the method around it raises LocalJumpError, and a rescue in it sees a throw to the outside
+    # as UncaughtThrowError.
+    class Block
+      # @yieldparam work [Block] to be called on a worker
+      # @return what the block returns
+      def self.run(block)
+        work = new(block)
+        work.leave(yield(work))
+      end
+
+      # Empties the current fiber's storage.
+      def self.forget_storage
+        Fiber.current.storage&.each_key { |key| Fiber[key] = nil }
+      end
+
+      def initialize(block)
+        @block = block
+        @storage = Fiber.current.storage
+        @leave = nil
+      end
+
+      # On a worker.
+      def call
+        @storage&.each { |key, value| Fiber[key] = value }
+        @block.call
+      rescue UncaughtThrowError => error
+        @leave = error
+        nil
+      rescue LocalJumpError => error
+        raise unless error.reason == :break
+
+        error.exit_value
+      ensure
+        Block.forget_storage
+      end
+
+      # Where it was written.
+      def leave(value)
+        @leave ? throw(@leave.tag, @leave.value) : value
+      end
+    end
+  end
+end
