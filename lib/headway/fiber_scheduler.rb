@@ -1,0 +1,187 @@
+# frozen_string_literal: true
+
+require "timeout"
+
+begin
+  require "io/event"
+rescue LoadError => error
+  raise unless error.path == "io/event"
+
+  raise Headway::Error, "Headway::FiberScheduler needs the gem io-event: put  gem \"io-event\"  into the Gemfile"
+end
+
+module Headway
+  class FiberScheduler # named before its parts are, so that they don't ask for this file again
+  end
+end
+
+require_relative "fiber_scheduler/blocking"
+require_relative "fiber_scheduler/elsewhere"
+require_relative "fiber_scheduler/failures"
+require_relative "fiber_scheduler/inputs"
+require_relative "fiber_scheduler/processes"
+
+module Headway
+  # Runs the fibers of one thread: while one waits for I/O, a timer, a lock or a process, others go on.
+  #
+  #   Fiber.set_scheduler(Headway::FiberScheduler.new)
+  #   Fiber.schedule { … }
+  #
+  # It needs the gem io-event, whose selectors (epoll, io_uring, kqueue) it waits in; IO_EVENT_SELECTOR chooses one by name.
+  # A scheduler belongs to the thread that first runs a fiber with it, and its loop to the fiber that did so.
+  #
+  # A fiber that ends with an exception takes nothing else down: the exception is reported as Ruby reports a thread's, the other
+  # fibers go on, and {#run} raises the first one when all have ended. `on_error:` takes them over instead.
+  class FiberScheduler
+    include Blocking
+    include Inputs
+    include Processes
+
+    # Longest wait in one turn of the loop: some selectors cannot count further.
+    LONGEST_WAIT = 86_400.0
+    private_constant :LONGEST_WAIT
+
+    # @param on_error [#call, nil] called with the exception and the fiber when a fiber ends with one
+    def initialize(on_error: nil)
+      @failures = Failures.new(on_error)
+      @timers = IO::Event::Timers.new
+      @blocked = {}.compare_by_identity   # fiber => what it waits for, in #block
+      @selecting = {}.compare_by_identity # fiber => what it waits for, in the selector
+      @woken = {}.compare_by_identity     # fibers that #unblock named and that have not run since
+      @waker = Waker.new(self)
+      @thread = Thread.current
+      @loop = Fiber.current
+      @fibers = @turns = 0
+    end
+
+    # Runs the loop until no fiber waits any more.
+    #
+    # @raise [Exception] what the first of the failed fibers ended with, unless on_error took it
+    # @raise [Error] on another fiber than the loop's
+    def run
+      return if closed? || forked?
+
+      attach
+      raise Error, "the loop can only be run on the fiber it began on" unless Fiber.current.equal?(@loop)
+
+      @left = true # by an exception, unless we come to the end
+      turn while pending?
+      @left = false
+      @failures.raise_first
+    end
+
+    # Runs what is left to run, then gives everything back. A loop that an exception left, such as Interrupt or SystemExit, is
+    # not run on: its fibers are killed, so that their ensure clauses run.
+    def close
+      Fiber.scheduler.equal?(self) ? Fiber.set_scheduler(nil) : scheduler_close
+    end
+
+    # Called by Ruby when the thread ends or gets another scheduler.
+    def scheduler_close
+      return if closed?
+
+      kill_fibers if @left
+      run
+    ensure
+      finish if !closed? && @left && !forked?
+      release
+    end
+
+    # @return [Boolean]
+    def closed? = @closed ? true : false
+
+    # Hands over to the loop. The fiber goes on when somebody transfers to it.
+    def transfer
+      @loop.transfer
+    end
+
+    # @return [Fiber] that runs the block, from now until it first waits
+    def fiber(**options, &block)
+      attach unless @selector
+      raise Error, "this scheduler is closed" if closed?
+
+      @fibers += 1
+      failures = @failures
+      fiber = Fiber.new(blocking: false, **options) { failures.watch(&block) }
+      Fiber.current.equal?(@loop) ? fiber.transfer : @selector.resume(fiber)
+      fiber
+    end
+
+    # @return [Hash{Fiber => Object}] the fibers that wait, and what for: an IO, a process's number, a lock, …
+    def waiting = @blocked.merge(@selecting)
+
+    # @return [Hash] fibers started, fibers waiting, turns of the loop, fibers that ended with an exception
+    def stats
+      { fibers: @fibers, waiting: @blocked.size + @selecting.size, turns: @turns, errors: @failures.count }
+    end
+
+    # Resumes the fibers that {#unblock} named: on the loop, through {Waker}.
+    # @api private
+    def resume_woken
+      @woken.size.times do
+        fiber, = @woken.shift
+        fiber.transfer(true) if @blocked.key?(fiber)
+      end
+    end
+
+    private
+
+    # A scheduler may be made on one thread and used on another.
+    def attach
+      return if @selector
+
+      @thread = Thread.current
+      @loop = Fiber.current
+      @pid = Process.pid
+      @selector = IO::Event::Selector.new(@loop)
+    end
+
+    def pending? = !(@blocked.empty? && @selecting.empty?) || @selector.ready?
+
+    def turn
+      @turns += 1
+      interval = @timers.wait_interval
+      @selector.select(interval && interval.clamp(0.0, LONGEST_WAIT))
+      @timers.fire
+    end
+
+    # Whether the caller is a fiber of this loop: neither a worker thread that Ruby lets call a hook, nor in a forked child.
+    def here? = Thread.current.equal?(@thread) && !forked?
+
+    def forked? = @pid && @pid != Process.pid
+
+    def kill_fibers
+      waiting.each_key { |fiber| fiber.kill if fiber.alive? } unless forked?
+    end
+
+    # Lets killed fibers come to their end; what they end with has had its report.
+    def finish
+      kill_fibers
+      turn while pending?
+    end
+
+    def release
+      @closed = true
+      @selector&.close
+    end
+
+    # Stands in the selector's queue for the fibers that were woken.
+    class Waker
+      def initialize(scheduler)
+        @scheduler = scheduler
+        @queued = false
+      end
+
+      # @return [Boolean] whether it has to be queued
+      def queue? = @queued ? false : @queued = true
+
+      def alive? = true
+
+      def transfer
+        @queued = false
+        @scheduler.resume_woken
+      end
+    end
+    private_constant :Waker
+  end
+end
