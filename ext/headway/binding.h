@@ -45,6 +45,9 @@ void hw_record_thread_end(VALUE thread, const struct hw_thread *record, VALUE na
 /* mark.c */
 void hw_mark_init(VALUE headway);
 
+/* stall.c */
+void hw_stall_init(VALUE native);
+
 /* stats.c */
 void hw_stats_init(VALUE native);
 

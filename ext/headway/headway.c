@@ -194,4 +194,5 @@ Init_headway(void)
     hw_blame_init(native);
     hw_record_init(headway, native);
     hw_trace_init(native);
+    hw_stall_init(native);
 }

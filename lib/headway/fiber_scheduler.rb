@@ -20,6 +20,7 @@ require_relative "fiber_scheduler/elsewhere"
 require_relative "fiber_scheduler/failures"
 require_relative "fiber_scheduler/inputs"
 require_relative "fiber_scheduler/processes"
+require_relative "fiber_scheduler/stalls"
 
 module Headway
   # Runs the fibers of one thread: while one waits for I/O, a timer, a lock or a process, others go on.
@@ -42,8 +43,13 @@ module Headway
     private_constant :LONGEST_WAIT
 
     # @param on_error [#call, nil] called with the exception and the fiber when a fiber ends with one
-    def initialize(on_error: nil)
+    # @param stall_ms [Numeric, nil] a turn of the loop longer than this is a stall; nil: nothing is watched
+    # @param on_stall [#call, nil] called on the loop with each {Stall}
+    # @raise [ArgumentError] a stall_ms that is no time
+    def initialize(on_error: nil, stall_ms: 50, on_stall: nil)
       @failures = Failures.new(on_error)
+      @stalls = stalls(stall_ms, on_stall)
+      @idle = false
       @timers = IO::Event::Timers.new
       @blocked = {}.compare_by_identity   # fiber => what it waits for, in #block
       @selecting = {}.compare_by_identity # fiber => what it waits for, in the selector
@@ -110,9 +116,10 @@ module Headway
     # @return [Hash{Fiber => Object}] the fibers that wait, and what for: an IO, a process's number, a lock, …
     def waiting = @blocked.merge(@selecting)
 
-    # @return [Hash] fibers started, fibers waiting, turns of the loop, fibers that ended with an exception
+    # @return [Hash] fibers started, fibers waiting, turns of the loop, fibers that ended with an exception; stalls: threshold and
+    #   longest in seconds, count, and the last ones as {Stall}s' hashes; nil when nothing is watched
     def stats
-      { fibers: @fibers, waiting: @blocked.size + @selecting.size, turns: @turns, errors: @failures.count }
+      { fibers: @fibers, waiting: @blocked.size + @selecting.size, turns: @turns, errors: @failures.count, stalls: @stalls.to_h }
     end
 
     # Resumes the fibers that {#unblock} named: on the loop, through {Waker}.
@@ -133,16 +140,30 @@ module Headway
       @thread = Thread.current
       @loop = Fiber.current
       @pid = Process.pid
+      @stalls.start
       @selector = IO::Event::Selector.new(@loop)
     end
 
     def pending? = !(@blocked.empty? && @selecting.empty?) || @selector.ready?
 
+    # The selector waits and resumes fibers in one call. So whoever is resumed first says that the loop no longer waits.
     def turn
       @turns += 1
       interval = @timers.wait_interval
+      @selector.ready? ? @stalls.turn : wait
       @selector.select(interval && interval.clamp(0.0, LONGEST_WAIT))
+      resumed if @idle
       @timers.fire
+    end
+
+    def wait
+      @stalls.idle
+      @idle = true
+    end
+
+    def resumed
+      @idle = false
+      @stalls.turn
     end
 
     # Whether the caller is a fiber of this loop: neither a worker thread that Ruby lets call a hook, nor in a forked child.
@@ -163,6 +184,14 @@ module Headway
     def release
       @closed = true
       @selector&.close
+      @stalls.close unless forked?
+    end
+
+    def stalls(threshold_ms, callback)
+      return Unwatched if threshold_ms.nil? || !Headway.supported? || Ractor.current != Ractor.main
+      return Stalls.new(threshold_ms / 1000.0, callback, @failures) if threshold_ms.is_a?(Numeric) && threshold_ms.between?(1, 3_600_000)
+
+      raise ArgumentError, "stall_ms is #{threshold_ms.inspect}: give a number of milliseconds from 1, or nil"
     end
 
     # Stands in the selector's queue for the fibers that were woken.

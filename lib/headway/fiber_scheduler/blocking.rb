@@ -17,6 +17,7 @@ module Headway
         @loop.transfer ? true : false
       ensure
         if fiber
+          resumed if @idle
           timer&.cancel!
           @blocked.delete(fiber)
           @woken.delete(fiber) # what woke it concerned this wait only

@@ -21,6 +21,7 @@ module Headway
         @selector.io_wait(fiber, io, events)
       ensure
         if fiber
+          resumed if @idle
           timer&.cancel!
           @selecting.delete(fiber)
         end

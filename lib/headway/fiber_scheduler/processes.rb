@@ -19,7 +19,10 @@ module Headway
       rescue Errno::ESRCH # there is no such process: Ruby knows what to say
         Elsewhere.process_wait(pid, flags)
       ensure
-        @selecting.delete(fiber) if fiber
+        if fiber
+          resumed if @idle
+          @selecting.delete(fiber)
+        end
       end
 
       # The system's resolver, on a thread: it may block as long as it likes.
