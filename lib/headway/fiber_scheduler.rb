@@ -34,6 +34,9 @@ module Headway
   # A fiber that ends with an exception takes nothing else down: the exception is reported as Ruby reports a thread's, the other
   # fibers go on, and {#run} raises the first one when all have ended. `on_error:` takes them over instead.
   class FiberScheduler
+    # Raised in fibers that wait when the loop ends early. Below Exception, so that no ordinary rescue takes it.
+    Stop = Class.new(Exception) # rubocop:disable Lint/InheritException
+
     include Blocking
     include Inputs
     include Processes
@@ -76,8 +79,8 @@ module Headway
       @failures.raise_first
     end
 
-    # Runs what is left to run, then gives everything back. A loop that an exception left, such as Interrupt or SystemExit, is
-    # not run on: its fibers are killed, so that their ensure clauses run.
+    # Runs what is left to run, then gives everything back. When an exception (Interrupt, SystemExit) is about to end the thread,
+    # or somebody kills it, what the fibers wait for may never come: {Stop} is raised in them, and they run to their ends.
     def close
       Fiber.scheduler.equal?(self) ? Fiber.set_scheduler(nil) : scheduler_close
     end
@@ -86,7 +89,7 @@ module Headway
     def scheduler_close
       return if closed?
 
-      kill_fibers if @left
+      stop_fibers if @left || $! || Thread.current.status == "aborting"
       run
     ensure
       finish if !closed? && @left && !forked?
@@ -171,13 +174,14 @@ module Headway
 
     def forked? = @pid && @pid != Process.pid
 
-    def kill_fibers
-      waiting.each_key { |fiber| fiber.kill if fiber.alive? } unless forked?
+    # Not by Fiber#kill: that would strike again after every wait in an ensure clause.
+    def stop_fibers
+      waiting.each_key { |fiber| fiber.raise(Stop) if fiber.alive? } unless forked?
     end
 
-    # Lets killed fibers come to their end; what they end with has had its report.
+    # What the fibers end with has had its report.
     def finish
-      kill_fibers
+      stop_fibers
       turn while pending?
     end
 
@@ -189,7 +193,7 @@ module Headway
 
     def stalls(threshold_ms, callback)
       return Unwatched if threshold_ms.nil? || !Headway.supported? || Ractor.current != Ractor.main
-      return Stalls.new(threshold_ms / 1000.0, callback, @failures) if threshold_ms.is_a?(Numeric) && threshold_ms.between?(1, 3_600_000)
+      return Stalls.new(threshold_ms / 1000.0, callback, @failures) if threshold_ms.is_a?(Numeric) && (1..3_600_000).cover?(threshold_ms)
 
       raise ArgumentError, "stall_ms is #{threshold_ms.inspect}: give a number of milliseconds from 1, or nil"
     end

@@ -22,6 +22,8 @@ module Headway
         yield
       rescue *PASSING
         raise
+      rescue Stop
+        nil
       rescue Exception => error # rubocop:disable Lint/RescueException
         add(error)
         nil
