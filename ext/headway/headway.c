@@ -5,6 +5,7 @@
  *
  * Every method here runs with the GVL and keeps it, so none can interleave with another. */
 #include "binding.h"
+#include "offload.h"
 #include "trace.h"
 
 #include <pthread.h>
@@ -195,4 +196,6 @@ Init_headway(void)
     hw_record_init(headway, native);
     hw_trace_init(native);
     hw_stall_init(native);
+    hw_offload_init(native);
+    hw_operation_init(native);
 }

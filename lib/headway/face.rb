@@ -92,6 +92,14 @@ module Headway
       Native.pass
     end
 
+    # Runs the block on a worker thread while the fiber waits, so that the event loop goes on; without a scheduler only this thread
+    # waits. See {OffloadPool#run}.
+    # @param deadline [Numeric, nil] seconds
+    # @return what the block returns
+    def offload(deadline: nil, &block)
+      OffloadPool.default.run(deadline: deadline, &block)
+    end
+
     # @!method mark(name)
     #   Records a span with the block, an instant without one. Costs next to nothing when nothing records, and never raises.
     #   @param name [String, Symbol] some 4,000 different ones are kept apart

@@ -90,6 +90,12 @@ module Headway
     end
     alias interactive batch
 
+    def offload(deadline: nil)
+      raise ArgumentError, "no block to run" unless block_given?
+
+      yield
+    end
+
     def mark(_name)
       yield if block_given?
     end

@@ -1,0 +1,115 @@
+#include "costs.h"
+
+#include <string.h>
+
+static uint32_t
+clamp(uint64_t ns)
+{
+    return ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
+}
+
+void
+hw_costs_init(struct hw_costs *costs, enum hw_costs_mode mode, uint64_t hand_over_ns)
+{
+    memset(costs, 0, sizeof(*costs));
+    costs->mode = mode;
+    uint64_t long_ns = hand_over_ns * HW_COSTS_LONG_HAND_OVERS;
+    if (long_ns < HW_COSTS_LONG_MIN_NS) long_ns = HW_COSTS_LONG_MIN_NS;
+    if (long_ns > HW_COSTS_LONG_MAX_NS) long_ns = HW_COSTS_LONG_MAX_NS;
+    costs->long_ns = long_ns;
+}
+
+static struct hw_place *
+slot_of(struct hw_costs *costs, uint64_t key)
+{
+    return &costs->places[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 56];
+}
+
+/* NULL when another place has taken its slot meanwhile. */
+static struct hw_place *
+find(struct hw_costs *costs, uint64_t key)
+{
+    struct hw_place *place = slot_of(costs, key);
+    return place->key == key ? place : NULL;
+}
+
+static void
+fill(uint32_t *ring, uint32_t ns)
+{
+    for (int i = 0; i < HW_COSTS_RECENT; i++) ring[i] = ns;
+}
+
+static void
+meet(struct hw_place *place, uint64_t key)
+{
+    memset(place, 0, sizeof(*place));
+    place->key = key;
+    place->handed_over = true;
+    fill(place->wall_ns, UINT32_MAX);
+}
+
+static enum hw_choice
+weigh(struct hw_costs *costs, uint64_t key, uint64_t now_ns)
+{
+    struct hw_place *place = slot_of(costs, key);
+    if (place->key != key) meet(place, key);
+    if (place->handed_over || costs->inline_ns + place->cost_ns > HW_COSTS_SHARE_NS) {
+        costs->inline_ns = 0;
+        return HW_CHOICE_HAND_OVER;
+    }
+    costs->inline_ns += place->cost_ns;
+    bool suspicious = now_ns - place->last_ns >= costs->long_ns;
+    place->last_ns = now_ns;
+    if (!suspicious && place->until_measure-- > 0) return HW_CHOICE_INLINE;
+    place->until_measure = HW_COSTS_MEASURE_EVERY - 1;
+    return HW_CHOICE_MEASURE;
+}
+
+enum hw_choice
+hw_costs_choose(struct hw_costs *costs, uint64_t key, uint64_t now_ns)
+{
+    enum hw_choice choice = costs->mode == HW_COSTS_NEVER    ? HW_CHOICE_INLINE
+                            : costs->mode == HW_COSTS_ALWAYS ? HW_CHOICE_HAND_OVER
+                                                             : weigh(costs, key, now_ns);
+    costs->chosen[choice]++;
+    return choice;
+}
+
+void
+hw_costs_ran_inline(struct hw_costs *costs, uint64_t key, uint64_t ns)
+{
+    struct hw_place *place = find(costs, key);
+    if (place == NULL) return;
+    if (ns < costs->long_ns) {
+        place->cost_ns = clamp(place->cost_ns - place->cost_ns / 8 + ns / 8);
+        return;
+    }
+    costs->inline_ns += ns;
+    place->handed_over = true;
+    fill(place->wall_ns, clamp(ns));
+    fill(place->cpu_ns, clamp(ns));
+}
+
+void
+hw_costs_ran_on_worker(struct hw_costs *costs, uint64_t key, uint64_t wall_ns, uint64_t cpu_ns)
+{
+    struct hw_place *place = find(costs, key);
+    if (place == NULL) return;
+    place->wall_ns[place->next] = clamp(wall_ns);
+    place->cpu_ns[place->next] = clamp(cpu_ns);
+    place->next = (place->next + 1) % HW_COSTS_RECENT;
+    uint32_t wall = UINT32_MAX, cpu = 0;
+    for (int i = 0; i < HW_COSTS_RECENT; i++) {
+        if (place->wall_ns[i] < wall) wall = place->wall_ns[i];
+        if (place->cpu_ns[i] > cpu) cpu = place->cpu_ns[i];
+    }
+    if (!place->handed_over) {
+        place->handed_over = cpu >= costs->long_ns;
+        return;
+    }
+    uint32_t cost = cpu > wall ? cpu : wall;
+    if (cost >= costs->long_ns / 2) return;
+    place->handed_over = false;
+    place->cost_ns = cost;
+    place->until_measure = 0;
+}

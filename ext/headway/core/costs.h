@@ -1,0 +1,69 @@
+/* What operations cost, by the place they are called from, and so whether one is worth a hand-over to another thread.
+ *
+ * A hand-over costs some 10 to 30 us, a File.stat one: an operation is handed over when the hand-over adds 5 % to it at most. The
+ * others run inline, as if there were no pool. Three things keep the event loop breathing all the same:
+ * - a place nothing is known of is handed over, so that it can't be a long operation that is tried inline first;
+ * - one in MEASURE_EVERY inline operations is timed, and each that comes suspiciously long after the one before; a single long one
+ *   has its place handed over from then on, until the last RECENT of its operations on workers were short (hysteresis);
+ * - when the inline operations since the loop's last turn add up to SHARE_NS, the next one is handed over: its fiber waits, so the
+ *   loop turns.
+ *
+ * A worker's wall time includes its wait for the GVL, which says nothing of the operation. So CPU time counts as it is, and of wall
+ * times only the shortest of the last few. Places are a small hash table without buckets: of two that collide, the later one stays.
+ *
+ * No locks: everything is called with the GVL. */
+#ifndef HW_COSTS_H
+#define HW_COSTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    HW_COSTS_PLACES = 256,
+    HW_COSTS_RECENT = 4,
+    HW_COSTS_MEASURE_EVERY = 64,
+    HW_COSTS_SHARE_NS = 2000000,
+    HW_COSTS_LONG_MIN_NS = 100000,
+    HW_COSTS_LONG_MAX_NS = 500000,
+    HW_COSTS_LONG_HAND_OVERS = 20,
+};
+
+enum hw_costs_mode { HW_COSTS_ADAPTIVE, HW_COSTS_ALWAYS, HW_COSTS_NEVER };
+
+enum hw_choice { HW_CHOICE_INLINE, HW_CHOICE_MEASURE, HW_CHOICE_HAND_OVER, HW_CHOICES };
+
+struct hw_place {
+    uint64_t key; /* 0: free */
+    uint64_t last_ns;
+    uint32_t cost_ns;
+    uint8_t until_measure;
+    bool handed_over;
+    uint8_t next; /* of the two below, a ring each */
+    uint32_t wall_ns[HW_COSTS_RECENT];
+    uint32_t cpu_ns[HW_COSTS_RECENT];
+};
+
+struct hw_costs {
+    enum hw_costs_mode mode; /* whether anything is weighed at all, or all handed over, or nothing */
+    uint64_t long_ns; /* from here on an operation is worth a hand-over */
+    uint64_t inline_ns; /* since the loop's last turn */
+    uint64_t chosen[HW_CHOICES];
+    struct hw_place places[HW_COSTS_PLACES];
+};
+
+void hw_costs_init(struct hw_costs *costs, enum hw_costs_mode mode, uint64_t hand_over_ns);
+
+/* key: of the place, not 0. */
+enum hw_choice hw_costs_choose(struct hw_costs *costs, uint64_t key, uint64_t now_ns);
+
+void hw_costs_ran_inline(struct hw_costs *costs, uint64_t key, uint64_t ns);
+void hw_costs_ran_on_worker(struct hw_costs *costs, uint64_t key, uint64_t wall_ns, uint64_t cpu_ns);
+
+/* The loop turned. Who has no way to tell need not. */
+static inline void
+hw_costs_turned(struct hw_costs *costs)
+{
+    costs->inline_ns = 0;
+}
+
+#endif

@@ -1,0 +1,151 @@
+/* Which operations are handed over, by what they turned out to cost. */
+#include "costs.h"
+#include "test.h"
+
+#define HAND_OVER_NS 15000
+#define LONG_NS (HAND_OVER_NS * HW_COSTS_LONG_HAND_OVERS)
+
+static struct hw_costs costs;
+static uint64_t now;
+
+/* One operation of so many nanoseconds. */
+static enum hw_choice
+operation(uint64_t key, uint64_t ns)
+{
+    enum hw_choice choice = hw_costs_choose(&costs, key, now);
+    now += ns;
+    if (choice == HW_CHOICE_MEASURE) hw_costs_ran_inline(&costs, key, ns);
+    if (choice == HW_CHOICE_HAND_OVER) hw_costs_ran_on_worker(&costs, key, ns + 5000, ns);
+    return choice;
+}
+
+static void
+begin(void)
+{
+    hw_costs_init(&costs, HW_COSTS_ADAPTIVE, HAND_OVER_NS);
+    now = 1;
+}
+
+TEST(what_is_long_follows_the_hand_over_within_bounds)
+{
+    hw_costs_init(&costs, HW_COSTS_ADAPTIVE, HAND_OVER_NS);
+    CHECK_EQUAL(LONG_NS, costs.long_ns);
+    hw_costs_init(&costs, HW_COSTS_ADAPTIVE, 10);
+    CHECK_EQUAL(HW_COSTS_LONG_MIN_NS, costs.long_ns);
+    hw_costs_init(&costs, HW_COSTS_ADAPTIVE, 1000000);
+    CHECK_EQUAL(HW_COSTS_LONG_MAX_NS, costs.long_ns);
+}
+
+TEST(an_unknown_place_is_handed_over_once_when_it_is_short)
+{
+    begin();
+    CHECK_EQUAL(HW_CHOICE_HAND_OVER, operation(1, 1000));
+    CHECK_EQUAL(HW_CHOICE_MEASURE, operation(1, 1000));
+    for (int i = 1; i < HW_COSTS_MEASURE_EVERY; i++) CHECK_EQUAL(HW_CHOICE_INLINE, operation(1, 1000));
+    CHECK_EQUAL(HW_CHOICE_MEASURE, operation(1, 1000));
+}
+
+TEST(a_long_place_stays_handed_over)
+{
+    begin();
+    for (int i = 0; i < 1000; i++) CHECK_EQUAL(HW_CHOICE_HAND_OVER, operation(1, LONG_NS));
+}
+
+TEST(a_stream_of_short_ones_lets_the_loop_turn)
+{
+    begin();
+    uint64_t since_turn = 0, longest = 0;
+    int turns = 0;
+    for (int i = 0; i < 100000; i++) {
+        if (operation(1, 1500) == HW_CHOICE_HAND_OVER) turns++, since_turn = 0;
+        else since_turn += 1500;
+        if (since_turn > longest) longest = since_turn;
+    }
+    CHECK(longest <= 2 * HW_COSTS_SHARE_NS);
+    CHECK(turns > 20 && turns < 200); /* so that hand-overs cost 3 % at most */
+}
+
+TEST(a_loop_that_tells_its_turns_is_not_made_to_turn)
+{
+    begin();
+    operation(1, 1500);
+    for (int i = 0; i < 100000; i++) {
+        CHECK(operation(1, 1500) != HW_CHOICE_HAND_OVER);
+        if (i % 100 == 0) hw_costs_turned(&costs);
+    }
+}
+
+TEST(a_place_that_becomes_long_is_found_out_at_its_second_operation)
+{
+    begin();
+    for (int i = 0; i < 200; i++) operation(1, 1000);
+    int inline_ones = 0;
+    while (operation(1, LONG_NS) != HW_CHOICE_HAND_OVER) inline_ones++;
+    CHECK(inline_ones <= 2);
+}
+
+TEST(one_short_operation_does_not_bring_a_long_place_back)
+{
+    begin();
+    for (int i = 0; i < 200; i++) operation(1, 1000);
+    for (int i = 0; i < 10; i++) operation(1, LONG_NS);
+    for (int i = 1; i < HW_COSTS_RECENT; i++) CHECK_EQUAL(HW_CHOICE_HAND_OVER, operation(1, 1000));
+    CHECK_EQUAL(HW_CHOICE_HAND_OVER, operation(1, LONG_NS));
+    for (int i = 0; i < HW_COSTS_RECENT; i++) CHECK_EQUAL(HW_CHOICE_HAND_OVER, operation(1, 1000));
+    CHECK(operation(1, 1000) != HW_CHOICE_HAND_OVER);
+}
+
+TEST(a_wait_for_the_gvl_does_not_make_a_place_long)
+{
+    begin();
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQUAL(HW_CHOICE_HAND_OVER, hw_costs_choose(&costs, 1, now));
+        hw_costs_ran_on_worker(&costs, 1, 100000000, 1000);
+    }
+    CHECK_EQUAL(HW_CHOICE_HAND_OVER, hw_costs_choose(&costs, 1, now));
+    hw_costs_ran_on_worker(&costs, 1, 20000, 1000);
+    CHECK(hw_costs_choose(&costs, 1, now) != HW_CHOICE_HAND_OVER);
+    hw_costs_ran_on_worker(&costs, 1, 100000000, 1000); /* a hand-over for the loop's sake */
+    CHECK(hw_costs_choose(&costs, 1, now) != HW_CHOICE_HAND_OVER);
+}
+
+TEST(a_place_that_blocks_without_computing_is_handed_over)
+{
+    begin();
+    for (int i = 0; i < 100; i++) {
+        CHECK_EQUAL(HW_CHOICE_HAND_OVER, hw_costs_choose(&costs, 1, now));
+        hw_costs_ran_on_worker(&costs, 1, 5 * LONG_NS, 1000);
+    }
+}
+
+TEST(places_that_collide_do_no_harm)
+{
+    begin();
+    for (unsigned i = 0; i < test_effort(200000); i++) {
+        uint64_t key = 1 + test_random(4 * HW_COSTS_PLACES);
+        operation(key, key % 7 == 0 ? 2 * LONG_NS : 1000);
+    }
+    hw_costs_ran_inline(&costs, UINT64_MAX, UINT64_MAX);
+    hw_costs_ran_on_worker(&costs, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+}
+
+TEST(what_is_set_is_not_weighed)
+{
+    hw_costs_init(&costs, HW_COSTS_ALWAYS, HAND_OVER_NS);
+    for (int i = 0; i < 100; i++) CHECK_EQUAL(HW_CHOICE_HAND_OVER, operation(1, 1000));
+    hw_costs_init(&costs, HW_COSTS_NEVER, HAND_OVER_NS);
+    for (int i = 0; i < 100; i++) CHECK_EQUAL(HW_CHOICE_INLINE, operation(1, 10 * LONG_NS));
+    CHECK_EQUAL(100, costs.chosen[HW_CHOICE_INLINE]);
+}
+
+TESTS({ "what_is_set_is_not_weighed", what_is_set_is_not_weighed },
+      { "what_is_long_follows_the_hand_over_within_bounds", what_is_long_follows_the_hand_over_within_bounds },
+      { "an_unknown_place_is_handed_over_once_when_it_is_short", an_unknown_place_is_handed_over_once_when_it_is_short },
+      { "a_long_place_stays_handed_over", a_long_place_stays_handed_over },
+      { "a_stream_of_short_ones_lets_the_loop_turn", a_stream_of_short_ones_lets_the_loop_turn },
+      { "a_loop_that_tells_its_turns_is_not_made_to_turn", a_loop_that_tells_its_turns_is_not_made_to_turn },
+      { "a_place_that_becomes_long_is_found_out_at_its_second_operation", a_place_that_becomes_long_is_found_out_at_its_second_operation },
+      { "one_short_operation_does_not_bring_a_long_place_back", one_short_operation_does_not_bring_a_long_place_back },
+      { "a_wait_for_the_gvl_does_not_make_a_place_long", a_wait_for_the_gvl_does_not_make_a_place_long },
+      { "a_place_that_blocks_without_computing_is_handed_over", a_place_that_blocks_without_computing_is_handed_over },
+      { "places_that_collide_do_no_harm", places_that_collide_do_no_harm })

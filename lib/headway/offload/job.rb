@@ -1,0 +1,157 @@
+# frozen_string_literal: true
+
+module Headway
+  class OffloadPool
+    # Raised inside an operation on a worker when nobody wants its result any more. Code that runs on the pool sees it in its ensure
+    # and rescue clauses; the one who waits for it never does.
+    class Cancelled < Exception; end
+
+    # One piece of work, from the fiber that waits for it to the worker that runs it and back.
+    class Job
+      # What may interrupt a worker, and only while it runs a job. A kill is a number to CRuby; without it a process could not end
+      # while an operation blocks for which nobody waits any more.
+      INTERRUPTIBLE = { Cancelled => :immediate, Integer => :immediate }.freeze
+      private_constant :INTERRUPTIBLE
+
+      # @return [:queued, :running, :ran, :withdrawn]
+      attr_reader :state
+      # @return [Exception, nil] what the work raised
+      attr_reader :error
+      # @return [Object] what the work returned
+      attr_reader :value
+      # @return [Integer, nil] nanoseconds a worker took, by the wall clock and of CPU time
+      attr_reader :wall_ns, :cpu_ns
+      # @return [Integer, nil] the place its operation was called from, as the native part knows it
+      attr_reader :place
+
+      # @param pool [OffloadPool]
+      # @param work [#call]
+      # @param deadline [Numeric, nil] seconds from now
+      def initialize(pool, work, deadline, place)
+        @pool = pool
+        @work = work
+        @place = place
+        @deadline = deadline && now + deadline
+        @lock = Mutex.new
+        @finished = Thread::Queue.new
+        @state = :queued
+        @done = @late = @interrupted = false
+        @worker = @value = @wall_ns = @cpu_ns = nil
+        @error = WorkerError.new("the thread that ran this operation was killed")
+      end
+
+      # @return [Boolean] whether its deadline passed before it was done
+      def late? = @late
+
+      # @return [Boolean] whether a worker was told to stop running it
+      def interrupted? = @interrupted
+
+      # @return [Boolean] whether it has a result in spite of everything
+      def ended? = @state == :ran && !@error.is_a?(Cancelled) && !@error.is_a?(WorkerError)
+
+      # Returns when a worker is done with it, or none can take it. Only an exception leaves it earlier; Native.offload_wait then calls
+      # {cancel} until the job is done.
+      def begin
+        return give_up unless @pool.enqueue(self, seconds_left)
+        return if @finished.pop(timeout: seconds_left)
+
+        give_up
+      end
+
+      # Takes it from the queue, or interrupts it, and returns when it is done. May itself be interrupted and called again.
+      def cancel
+        return if withdraw
+
+        interrupt
+        @finished.pop until @done
+      end
+
+      # Marks it done if no worker has it.
+      # @return [Boolean] whether it is one that no worker will run
+      def withdraw
+        @lock.synchronize do
+          return @state == :withdrawn unless @state == :queued
+
+          @state = :withdrawn
+          @done = true
+        end
+      end
+
+      # On a worker, in which nothing is raised but by {cancel}.
+      # @return [Boolean] false when it was withdrawn
+      def run
+        return false unless take
+
+        wall_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+        cpu_ns = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond)
+        begin
+          call
+        ensure # the work may have ended the thread
+          @wall_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - wall_ns
+          @cpu_ns = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond) - cpu_ns
+          release
+        end
+        true
+      end
+
+      # In a forked child, where no worker is left that could run it or end it.
+      def abandon
+        @error = ForkError.new("the process forked while this operation waited or ran, and only the parent runs it")
+        @state = :ran
+        @done = true
+        @finished << true
+      end
+
+      private
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+      def seconds_left = @deadline && [@deadline - now, 0].max
+
+      def give_up
+        @late = !@deadline.nil? && now >= @deadline
+        cancel
+      end
+
+      def take
+        @lock.synchronize do
+          return false unless @state == :queued
+
+          @worker = Thread.current
+          @state = :running
+        end
+      end
+
+      def call
+        @value = Thread.handle_interrupt(INTERRUPTIBLE) { @work.call }
+        @error = nil
+      rescue Exception => error
+        @error = error
+      end
+
+      # Nothing is raised any more once @worker is gone; what was raised too late for the work is still pending, and ends here.
+      def release
+        @lock.synchronize { @worker = nil }
+        begin
+          Thread.handle_interrupt(Cancelled => :immediate) { nil }
+        rescue Cancelled
+          nil
+        end
+        @state = :ran
+        @work = nil
+        @pool.ran(self)
+        @done = true
+        @finished << true
+      end
+
+      def interrupt
+        @lock.synchronize do
+          return if @interrupted || @worker.nil?
+
+          @interrupted = true
+          @worker.raise(Cancelled)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,298 @@
+# frozen_string_literal: true
+
+require "etc"
+
+require_relative "offload/block"
+require_relative "offload/forks"
+require_relative "offload/hand_over"
+require_relative "offload/job"
+
+module Headway
+  # Threads that run blocking operations while the fiber that wants the result waits and the event loop goes on.
+  #
+  # Three things hold whatever happens: an operation runs at most once; a fiber leaves {call} only when no worker runs its operation
+  # any more; and what is raised in a waiting fiber (a timeout, a kill, a stop) goes on in it, after its operation was interrupted if
+  # it can be, else when it is over (the statistics count that as cancelled_but_ran). Of several the gravest goes on: a kill, then
+  # what is no StandardError, then what came first.
+  #
+  # Workers are started as they are needed, again when something killed them, and afresh in a forked child.
+  class OffloadPool
+    # A pool was used after {close}.
+    class ClosedError < Error; end
+
+    # The queue is full, and the pool's rule is :raise.
+    class FullError < Error; end
+
+    # An operation's deadline passed, and it was never started, or was stopped.
+    class DeadlineError < Error; end
+
+    # Something killed the thread an operation ran on, so that its result is unknown.
+    class WorkerError < Error; end
+
+    # The process forked while an operation was under way: raised in the child's copy of the fiber that waited for it.
+    class ForkError < Error; end
+
+    MODES = [:adaptive, :always, :never].freeze # in the order of the native part
+    FULL_RULES = [:inline, :wait, :raise].freeze
+
+    # Workers are born with MASKED and keep it: nothing is raised in them but a {Cancelled} in a job, and what comes while they idle.
+    MASKED = { Object => :never }.freeze
+    IDLE = { Object => :on_blocking }.freeze
+    private_constant :MASKED, :IDLE
+
+    # @return [Integer] how many operations run at once at most
+    attr_reader :workers
+    # @return [Integer] how many more may wait for a worker
+    attr_reader :queue
+    # @return [:inline, :wait, :raise] what becomes of an operation when the queue is full: it runs where it is; its fiber waits for a
+    #   place; {FullError}
+    attr_reader :full
+    # @return [Numeric, nil] seconds an operation may take, waiting included
+    attr_reader :deadline
+
+    # @return [:adaptive, :always, :never] what is handed over: see {#initialize}
+    attr_reader :mode
+
+    # @param workers [Integer] how many operations run at once at most
+    # @param queue [Integer] how many more may wait for a worker
+    # @param full [:inline, :wait, :raise]
+    # @param deadline [Numeric, nil] seconds an operation may take, waiting included
+    # @param mode [:adaptive, :always, :never] which of the VM's operations are handed over: those that are much longer than a
+    #   hand-over, by the place they are called from, and of streams of short ones now and then one, so that the loop turns; all; none.
+    #   HEADWAY_OFFLOAD in the environment overrides it.
+    # @raise [ArgumentError] a value that means nothing, in the environment too
+    def initialize(workers: Etc.nprocessors, queue: 256, full: :inline, deadline: nil, mode: :adaptive)
+      @workers = whole(workers, "workers")
+      @queue = whole(queue, "queue")
+      @full = choice(full, FULL_RULES, "full")
+      @deadline = OffloadPool.deadline(deadline)
+      @mode = choice(mode, MODES, "mode")
+      @mode = choice(ENV["HEADWAY_OFFLOAD"], MODES, "HEADWAY_OFFLOAD") if ENV.key?("HEADWAY_OFFLOAD")
+      @mode = :never if Settings.disabled?
+      @closed = false
+      start
+      Forks.watch(self)
+    end
+
+    @default_lock = Mutex.new
+
+    class << self
+      # @return [OffloadPool] what {Headway.offload} uses, made at its first use
+      def default
+        @default_lock.synchronize { @default = new if @default.nil? || @default.closed? }
+        @default
+      end
+
+      # @!visibility private
+      def deadline(value)
+        return value if value.nil? || (value.is_a?(Numeric) && value.real? && value.positive?)
+
+        raise ArgumentError, "deadline is #{value.inspect}: give seconds above 0, or nil for none"
+      end
+
+      # @!visibility private
+      # @return [Boolean] whether the current thread is a worker of some pool
+      def worker?
+        Thread.current.thread_variable_get(:headway_offload) == true
+      end
+    end
+
+    # Runs an operation on a worker, or where it is if that is cheaper or the queue is full, and returns when it is done. This is what a
+    # fiber scheduler's blocking_operation_wait calls (or it includes {Hook}, which is faster). On a worker and on a blocking fiber of a
+    # thread with a scheduler nothing would be won: it runs there. On a thread without a scheduler only that thread waits.
+    #
+    # @param work [#call] called once
+    # @return what it returned
+    # @raise [ClosedError, FullError, DeadlineError]
+    def call(work)
+      raise ArgumentError, "#{work.inspect} can't be called" unless work.respond_to?(:call)
+      raise closed_error if @closed
+
+      stays_here? ? inline(work) : Native.offload_operation(self, @costs, work)
+    end
+
+    # Runs a block on a worker and returns what it returns: for calls that block without asking the scheduler (key derivation, SQLite,
+    # name look-ups). What it raises or throws, and a break, arrive as if it had run here.
+    #
+    # @param deadline [Numeric, nil] seconds, waiting included
+    # @return what the block returns
+    # @raise [ClosedError, FullError, DeadlineError]
+    def run(deadline: @deadline, &block)
+      raise ArgumentError, "no block to run" unless block
+      raise closed_error if @closed
+
+      OffloadPool.deadline(deadline)
+      return yield if stays_here? || @mode == :never
+
+      Block.run(block) { |work| hand_over(work, deadline) { yield } }
+    end
+
+    # A scheduler may tell at each turn of its loop that it turned; then streams of short operations need not make it turn.
+    def turned
+      Native.offload_turned(@costs)
+    end
+
+    # Ends the workers when every operation handed over before is done.
+    # @return [nil]
+    def close
+      @closed = true
+      @pending.close
+      threads = @lock.synchronize { @threads.keys }
+      threads.each { |thread| thread.join unless thread == Thread.current }
+      nil
+    end
+
+    # @return [Boolean]
+    def closed? = @closed
+
+    # @return [Hash] workers: alive now; queued: operations that wait now; and since the start the operations that ran on a worker,
+    #   inline: ran where they were; withdrawn: given up before a worker took them; cancelled: interrupted; cancelled_but_ran: nobody
+    #   wanted the result any more, but they could not be stopped; late: ended after their deadline for the same reason;
+    #   full: times the queue was; busy: seconds of all workers
+    def stats
+      inline = Native.offload_chosen(@costs).first(2).sum + @inline
+      @lock.synchronize { { workers: @threads.size, queued: @pending.size, **@counts, inline: inline } }
+    end
+
+    # @!visibility private
+    # What the native part calls for an operation that is worth it, or whose place it knows too little of.
+    def hand_over_operation(work, place)
+      hand_over(work, @deadline, place) { inline(work) }
+    end
+
+    # @!visibility private
+    # Hands work to a worker and waits for it.
+    #
+    # @yield when the queue is full and the rule is to run inline
+    def hand_over(work, deadline, place = nil)
+      start_afresh
+      job = Job.new(self, work, deadline, place)
+      Native.offload_wait(job)
+      case job.state
+      when :withdrawn
+        return yield unless job.late?
+
+        raise DeadlineError, "no worker was free for this operation within its deadline, #{deadline} s: it never ran"
+      else
+        raise DeadlineError, "stopped this operation at its deadline, #{deadline} s" if job.late? && !job.ended?
+        raise job.error if job.error
+
+        job.value
+      end
+    end
+
+    # @!visibility private
+    # @return [Boolean] false: no place in the queue, or not in time
+    def enqueue(job, timeout)
+      place = @full == :wait ? @pending.push(job, timeout: timeout) : place(job)
+      hire if place && @pending.size > @pending.num_waiting
+      !place.nil?
+    rescue ClosedQueueError
+      raise closed_error
+    end
+
+    # @!visibility private
+    # A worker is done with the job: the only place where jobs are counted, so that each is counted once.
+    def ran(job)
+      @lock.synchronize do
+        @counts[:ran] += 1
+        @counts[:busy] += job.wall_ns / 1e9
+        unwanted(job) if job.interrupted?
+      end
+      Native.offload_learn(@costs, job.place, job.wall_ns, job.cpu_ns) if job.place && job.ended?
+    end
+
+    # @!visibility private
+    # In a forked child: the parent's workers aren't here.
+    def start_afresh
+      return if Process.pid == @pid
+
+      left = @threads.values.compact
+      left << @pending.pop until @pending.empty?
+      @closed ? @pid = Process.pid : start
+      left.each(&:abandon)
+    end
+
+    private
+
+    def whole(value, name)
+      return value if value.is_a?(Integer) && value.positive?
+
+      raise ArgumentError, "#{name} is #{value.inspect}: give a whole number from 1"
+    end
+
+    def choice(value, choices, name)
+      choices.find { |choice| choice.to_s == value.to_s } ||
+        raise(ArgumentError, "#{name} is #{value.inspect}: give #{choices[0..-2].join(", ")} or #{choices.last}")
+    end
+
+    def stays_here? = OffloadPool.worker? || (Fiber.scheduler && Fiber.current_scheduler.nil?)
+
+    def closed_error = ClosedError.new("this pool is closed: make a new one")
+
+    def start
+      @pid = Process.pid
+      @lock = Mutex.new
+      @pending = Thread::SizedQueue.new(@queue)
+      @threads = {}.compare_by_identity # thread => the job it runs
+      @costs = Native.offload_costs(MODES.index(@mode), @mode == :adaptive ? HandOver.ns : 0)
+      @inline = 0 # those the native part did not choose
+      @counts = { ran: 0, withdrawn: 0, cancelled: 0, cancelled_but_ran: 0, late: 0, full: 0, busy: 0.0 }
+    end
+
+    # Work of the VM asks for the hook again on a fiber that is not blocking.
+    def inline(work)
+      @inline += 1
+      Fiber.blocking { work.call }
+    end
+
+    def place(job)
+      @pending.push(job, true)
+    rescue ThreadError
+      @counts[:full] += 1
+      raise FullError, "all workers are busy and the queue of #{@queue} is full" if @full == :raise
+    end
+
+    def unwanted(job)
+      @counts[:late] += 1 if job.late? && job.ended?
+      return if job.late?
+
+      @counts[job.ended? ? :cancelled_but_ran : :cancelled] += 1
+    end
+
+    def hire
+      @lock.synchronize do
+        return if @threads.size >= @workers
+
+        # The mask is inherited; it must not be held across a switch of fibers, and nothing in here switches.
+        Thread.handle_interrupt(MASKED) do
+          @threads[thread = Thread.new { serve }] = nil
+          thread.name = "headway offload"
+        end
+      end
+    rescue ThreadError
+      raise if @threads.empty?
+    end
+
+    def serve
+      Thread.current.thread_variable_set(:headway_offload, true)
+      while (job = Thread.handle_interrupt(IDLE) { @pending.pop })
+        serve_one(job)
+      end
+    ensure
+      @lock.synchronize { @threads.delete(Thread.current) }
+      # One that is killed ends what is queued, as it may have been the last; a new one is only started with the next operation.
+      while (job = @pending.empty? ? nil : @pending.pop(timeout: 0))
+        serve_one(job)
+      end
+    end
+
+    def serve_one(job)
+      @threads[Thread.current] = job
+      ran = job.run
+      @lock.synchronize { @counts[:withdrawn] += 1 } unless ran
+    ensure
+      @threads[Thread.current] = nil if @threads.key?(Thread.current)
+    end
+  end
+end
