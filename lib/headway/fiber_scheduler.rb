@@ -19,6 +19,7 @@ require_relative "fiber_scheduler/blocking"
 require_relative "fiber_scheduler/elsewhere"
 require_relative "fiber_scheduler/failures"
 require_relative "fiber_scheduler/inputs"
+require_relative "fiber_scheduler/offload"
 require_relative "fiber_scheduler/processes"
 require_relative "fiber_scheduler/stalls"
 
@@ -39,17 +40,20 @@ module Headway
 
     include Blocking
     include Inputs
+    include Offload
     include Processes
 
     # Longest wait in one turn of the loop: some selectors cannot count further.
     LONGEST_WAIT = 86_400.0
     private_constant :LONGEST_WAIT
 
+    # @param pool [true, #call, nil] runs the blocking operations that Ruby hands over (3.4 and later): true for an {OffloadPool} of
+    #   the scheduler's own, closed with it; any other is left open; nil: they block the loop
     # @param on_error [#call, nil] called with the exception and the fiber when a fiber ends with one
     # @param stall_ms [Numeric, nil] a turn of the loop longer than this is a stall; nil: nothing is watched
     # @param on_stall [#call, nil] called on the loop with each {Stall}
-    # @raise [ArgumentError] a stall_ms that is no time
-    def initialize(on_error: nil, stall_ms: 50, on_stall: nil)
+    # @raise [ArgumentError] a stall_ms that is no time, a pool that cannot be called
+    def initialize(pool: true, on_error: nil, stall_ms: 50, on_stall: nil)
       @failures = Failures.new(on_error)
       @stalls = stalls(stall_ms, on_stall)
       @idle = false
@@ -61,7 +65,11 @@ module Headway
       @thread = Thread.current
       @loop = Fiber.current
       @fibers = @turns = 0
+      offload_to(pool)
     end
+
+    # @return [#call, nil] what runs blocking operations
+    attr_reader :worker_pool
 
     # Runs the loop until no fiber waits any more.
     #
@@ -152,6 +160,7 @@ module Headway
     # The selector waits and resumes fibers in one call. So whoever is resumed first says that the loop no longer waits.
     def turn
       @turns += 1
+      @own_pool&.turned
       interval = @timers.wait_interval
       @selector.ready? ? @stalls.turn : wait
       @selector.select(interval && interval.clamp(0.0, LONGEST_WAIT))
@@ -188,7 +197,10 @@ module Headway
     def release
       @closed = true
       @selector&.close
-      @stalls.close unless forked?
+      return if forked?
+
+      @stalls.close
+      @own_pool&.close
     end
 
     def stalls(threshold_ms, callback)
