@@ -45,6 +45,12 @@ void hw_record_thread_end(VALUE thread, const struct hw_thread *record, VALUE na
 /* mark.c */
 void hw_mark_init(VALUE headway);
 
+/* poll_set.c */
+void hw_poll_set_init(VALUE native);
+
+/* file_read.c */
+void hw_file_read_init(VALUE native);
+
 /* stall.c */
 void hw_stall_init(VALUE native);
 

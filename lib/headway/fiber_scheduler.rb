@@ -20,6 +20,7 @@ require_relative "fiber_scheduler/elsewhere"
 require_relative "fiber_scheduler/failures"
 require_relative "fiber_scheduler/inputs"
 require_relative "fiber_scheduler/offload"
+require_relative "fiber_scheduler/poll_set"
 require_relative "fiber_scheduler/processes"
 require_relative "fiber_scheduler/stalls"
 

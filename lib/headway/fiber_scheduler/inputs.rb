@@ -31,8 +31,26 @@ module Headway
       def io_select(readable, writable = nil, priority = nil, timeout = nil)
         return Elsewhere.select(readable, writable, priority, timeout) unless here?
 
-        Elsewhere.select(readable, writable, priority, 0) ||
-          Thread.new { IO.select(readable, writable, priority, timeout) }.value
+        ready = Elsewhere.select(readable, writable, priority, 0)
+        return ready if ready || timeout&.zero?
+        return Thread.new { IO.select(readable, writable, priority, timeout) }.value unless PollSet.possible?
+
+        PollSet.open(readable, writable, priority) { |set| select_in(set, timeout && after_now(timeout)) }
+      end
+
+      private
+
+      def after_now(seconds) = @timers.now + seconds
+
+      # @param deadline [Float, nil]
+      def select_in(set, deadline)
+        loop do
+          left = deadline - @timers.now if deadline
+          return if left && !left.positive?
+
+          io_wait(set, IO::READABLE, left)
+          ready = set.ready and return ready
+        end
       end
     end
   end

@@ -18,7 +18,25 @@ module Headway
         raise ArgumentError, "pool is #{pool.inspect}: give true, nil, or one that can be called" unless pool.respond_to?(:call)
 
         @worker_pool = pool
-        extend(pool.is_a?(OffloadPool) ? Native::OffloadHook : Hook)
+        pool.is_a?(OffloadPool) ? extend(Native::OffloadHook, Native::FileReads) : extend(Hook)
+      end
+
+      # Called by {Native::FileReads} for what may not be in the page cache.
+      #
+      # @param from [Integer, nil] nil: the file's position
+      # @param offset [Integer] in the buffer
+      # @param least [Integer] bytes, unless the file ends
+      # @param cached [false, nil] nil: it may be cached, so the pool decides by what such a read took before
+      # @return [Integer] bytes, or an error's number, negative
+      def read_on_pool(io, buffer, from, offset, least, cached)
+        reading = from ? -> { buffer.pread(io, from, least, offset) } : -> { buffer.read(io, least, offset) }
+        cached.nil? ? measured(&reading) : @worker_pool.run(&reading)
+      end
+
+      def measured
+        result = nil
+        @worker_pool.call(-> { result = yield })
+        result
       end
     end
     private_constant :Offload
