@@ -17,6 +17,7 @@ module Headway
 
   autoload :Estimate, File.expand_path("headway/estimate", __dir__)
   autoload :Trace, File.expand_path("headway/trace", __dir__)
+  autoload :FiberScheduler, File.expand_path("headway/fiber_scheduler", __dir__)
   autoload :OffloadPool, File.expand_path("headway/offload_pool", __dir__)
 
   if Platform.reason.nil?

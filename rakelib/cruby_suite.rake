@@ -18,6 +18,13 @@ namespace :cruby_suite do
     exit 1 unless CRubySuite::Suite.new(:wide).run
   end
 
+  desc "Run CRuby's tests of fiber schedulers with Headway::FiberScheduler"
+  task fiber: :compile do
+    load_suite.call
+    require_relative "cruby_suite/fiber_suite"
+    exit 1 unless CRubySuite::FiberSuite.new.run
+  end
+
   desc "Download and extract CRuby's tests only"
   task :source do
     load_suite.call

@@ -51,6 +51,15 @@ void hw_mark_init(VALUE headway);
 /* collections.c */
 void hw_collections_attend(void); /* takes or gives up the hook, after Headway or a recording was started or stopped; with the GVL */
 
+/* poll_set.c */
+void hw_poll_set_init(VALUE native);
+
+/* file_read.c */
+void hw_file_read_init(VALUE native);
+
+/* stall.c */
+void hw_stall_init(VALUE native);
+
 /* stats.c */
 void hw_stats_init(VALUE native);
 

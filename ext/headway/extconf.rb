@@ -15,6 +15,8 @@ end
 
 have_func("pthread_condattr_setclock", "pthread.h")
 have_func("rb_thread_check_trap_pending")
+have_func("preadv2", "sys/uio.h")
+have_header("sys/epoll.h")
 
 $srcs = Dir[File.join($srcdir, "{,core/}*.c")].map { |path| File.basename(path) }.sort
 $VPATH << "$(srcdir)/core"

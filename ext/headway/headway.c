@@ -226,6 +226,9 @@ Init_headway(void)
     hw_blame_init(native);
     hw_record_init(headway, native);
     hw_trace_init(native);
+    hw_stall_init(native);
+    hw_poll_set_init(native);
+    hw_file_read_init(native);
     hw_offload_init(native);
     hw_operation_init(native);
 }

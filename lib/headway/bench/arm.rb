@@ -50,11 +50,11 @@ module Headway
       private_constant :SETTINGS
 
       class << self
-        # @param name [String] one of {KINDS}
+        # @param name [String] one of the class's KINDS
         # @return [Arm]
         def build(name, interpreter)
-          kind = KINDS.fetch(name) do
-            raise UsageError, "there is no arm #{name.inspect}: give any of #{KINDS.keys.join(", ")}"
+          kind = self::KINDS.fetch(name) do
+            raise UsageError, "there is no arm #{name.inspect}: give any of #{self::KINDS.keys.join(", ")}"
           end
           new(name:, interpreter:, **kind)
         end

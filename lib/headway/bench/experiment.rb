@@ -11,6 +11,7 @@ module Headway
       class << self
         # @return [Hash{String => Class}] every experiment by name
         def all = [Quantum, Fairness, Yield, Cpu, Io, Processes].to_h { [_1.bench, _1] }
+        def all = [Quantum, Fairness, Offload, Cpu, Io].to_h { [_1.bench, _1] }
 
         # @param name [String]
         # @return [Class]
@@ -30,6 +31,12 @@ module Headway
 
         # @return [Array<Figure>]
         def figures = self::FIGURES
+
+        # @return [Class] what its arms are: {Arm} or a subclass
+        def arms = Arm
+
+        # @return [String] the arm that the others are compared with
+        def base = "stock"
 
         # Adds this benchmark's own options.
         #
@@ -68,6 +75,10 @@ module Headway
       # @return [Hash] what is worth saying besides each arm's medians against stock's, in the same nesting
       def ratios(_arms) = {}
 
+      # @param arms [Hash] the figures of all arms; what does not belong there may be taken out
+      # @return [Hash] what else belongs in the document
+      def more(_arms) = {}
+
       # @param result [Hash] the finished document
       # @return [Array<String>] what the figures say, a sentence each
       def findings(_result) = []
@@ -89,6 +100,8 @@ end
 require_relative "experiments/quantum"
 require_relative "experiments/fairness"
 require_relative "experiments/yield"
+require_relative "experiments/offload_arm"
+require_relative "experiments/offload"
 require_relative "experiments/work_sharing"
 require_relative "experiments/cpu"
 require_relative "experiments/io"

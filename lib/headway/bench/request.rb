@@ -11,7 +11,8 @@ module Headway
         @experiment = experiment
         @env = env
         @settings = {}
-        @names = Arm::DEFAULTS
+        @arms = experiment.arms
+        @names = @arms::DEFAULTS
         @rubies = []
         @runs = 3
       end
@@ -20,8 +21,7 @@ module Headway
       def define(parser)
         parser.separator("#{@experiment.purpose}\n\n")
         Options.teach(parser)
-        parser.on("--arms LIST", Options::Names, "which arms (default #{Arm::DEFAULTS.join(",")};", "also " \
-          "#{(Arm::KINDS.keys - Arm::DEFAULTS).join(",")})") { @names = _1 }
+        parser.on("--arms LIST", Options::Names, "which arms (default #{@arms::DEFAULTS.join(",")}#{other_arms})") { @names = _1 }
         parser.on("--ruby PATH", "add an arm: the plain program under", "another Ruby") { @rubies << Interpreter.new(_1) }
         parser.on("--runs N", Options::Count, "runs of each arm (default #{@runs})") { @runs = _1 }
         parser.on("--json", "print the figures as JSON") { @json = true }
@@ -45,11 +45,16 @@ module Headway
 
       private
 
+      def other_arms
+        others = @arms::KINDS.keys - @arms::DEFAULTS
+        ";\n#{" " * 37}also #{others.join(",")}" if others.any?
+      end
+
       def interpreter = @interpreter ||= Interpreter.current
 
       # What cannot run here is left out, and said.
       def arms
-        wanted = Arm.choose(@names, interpreter) + @rubies.map { Arm.foreign(_1) }
+        wanted = @arms.choose(@names, interpreter) + @rubies.map { @arms.foreign(_1) }
         able = wanted.reject do |arm|
           arm.trouble&.tap { |trouble| warn "#{arm.name} is left out: #{trouble}" }
         end

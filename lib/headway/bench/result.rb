@@ -17,11 +17,12 @@ module Headway
       # @return [Hash]
       def build(experiment, samples, interpreter, runs)
         arms = samples.transform_values { |figures| summarize(figures) }
+        more = experiment.more(arms)
         {
           "headway" => VERSION, "schema" => SCHEMA, "bench" => experiment.class.bench,
           "ruby" => interpreter.version, "cpus" => Etc.nprocessors,
           "config" => { "runs" => runs }.merge(experiment.config),
-          "arms" => arms, "ratios" => ratios(experiment, arms)
+          "arms" => arms, "ratios" => ratios(experiment, arms), **more
         }
       end
 
@@ -36,10 +37,10 @@ module Headway
 
       def ratios(experiment, arms)
         own = experiment.ratios(arms)
-        stock = arms["stock"]
+        base = arms[experiment.class.base]
         arms.to_h do |name, figures|
-          against_stock = stock && name != "stock" ? compare(figures, stock) : {}
-          [name, merge(against_stock, own.fetch(name, {}))]
+          against_base = base && !figures.equal?(base) ? compare(figures, base) : {}
+          [name, merge(against_base, own.fetch(name, {}))]
         end.reject { |_, ratios| ratios.empty? }
       end
 

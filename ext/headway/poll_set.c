@@ -1,0 +1,61 @@
+/* Native.poll_set: one descriptor that stands for several, so that a fiber can wait for any of them in its loop's selector.
+ *
+ * An epoll instance is itself readable when something in it is ready. Its entries are edge-triggered: what poll_drain has taken
+ * out is reported again only when it changes, so a descriptor that epoll finds ready and select(2) doesn't (a hang-up where only
+ * urgent data was asked for) makes nobody spin. */
+#include "binding.h"
+
+#ifdef HAVE_SYS_EPOLL_H
+#include <errno.h>
+#include <ruby/io.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+static void
+add(int set, VALUE descriptor, VALUE wanted)
+{
+    int events = NUM2INT(wanted);
+    struct epoll_event event = { .events = EPOLLET };
+    if (events & RUBY_IO_READABLE) event.events |= EPOLLIN;
+    if (events & RUBY_IO_WRITABLE) event.events |= EPOLLOUT;
+    if (events & RUBY_IO_PRIORITY) event.events |= EPOLLPRI;
+    if (epoll_ctl(set, EPOLL_CTL_ADD, NUM2INT(descriptor), &event) == 0) return;
+
+    int error = errno;
+    close(set);
+    rb_syserr_fail(error, "epoll_ctl");
+}
+
+/* Native.poll_set({descriptor => events}) -> descriptor; EPERM: there is a regular file in it */
+static VALUE
+poll_set(VALUE self, VALUE wanted)
+{
+    VALUE pairs = rb_funcall(wanted, rb_intern("to_a"), 0);
+    int set = epoll_create1(EPOLL_CLOEXEC);
+    if (set == -1) rb_sys_fail("epoll_create1");
+    rb_update_max_fd(set);
+    for (long i = 0; i < RARRAY_LEN(pairs); i++) {
+        VALUE pair = rb_ary_entry(pairs, i);
+        add(set, rb_ary_entry(pair, 0), rb_ary_entry(pair, 1));
+    }
+    return INT2NUM(set);
+}
+
+/* Takes out what is ready. */
+static VALUE
+poll_drain(VALUE self, VALUE set)
+{
+    struct epoll_event events[64];
+    while (epoll_wait(NUM2INT(set), events, 64, 0) == 64) continue;
+    return Qnil;
+}
+#endif
+
+void
+hw_poll_set_init(VALUE native)
+{
+#ifdef HAVE_SYS_EPOLL_H
+    rb_define_singleton_method(native, "poll_set", poll_set, 1);
+    rb_define_singleton_method(native, "poll_drain", poll_drain, 1);
+#endif
+}

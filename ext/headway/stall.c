@@ -1,0 +1,163 @@
+/* Headway::Native::LoopWatch: how long the turns of an event loop are, and which Ruby stack held one that was too long.
+ *
+ * The watcher (core/loop_watch.h) triggers a postponed job, which runs on whichever Ruby thread runs next: the loop's own when it
+ * computes or comes back from a system call (its frames are the same then), another one while the loop is away without the GVL.
+ * There the backtrace of the loop's thread is taken, which may allocate but runs no code of the program's.
+ *
+ * The list of watches: with the GVL, in the main Ractor. */
+#include "binding.h"
+#include "loop_watch.h"
+
+#include <ruby/debug.h>
+
+struct stall {
+    struct hw_loop_watch watch;
+    struct stall *next;
+    VALUE thread, stack;
+    bool open;
+};
+
+static struct stall *stalls;
+static rb_postponed_job_handle_t job;
+
+static void
+ask(void)
+{
+    rb_postponed_job_trigger(job);
+}
+
+/* Without the frame of this very call. */
+static VALUE
+backtrace_of(VALUE thread)
+{
+    return rb_funcall(thread, rb_intern("backtrace"), 1, INT2FIX(thread == rb_thread_current() ? 1 : 0));
+}
+
+/* The backtrace may run finalizers, and so close watches: the list is looked through anew after each. */
+static void
+on_job(void *unused)
+{
+    for (struct stall *stall = stalls; stall;) {
+        if (!hw_loop_watch_answer(&stall->watch, hw_now_ns())) {
+            stall = stall->next;
+            continue;
+        }
+        int state = 0;
+        VALUE stack = rb_protect(backtrace_of, stall->thread, &state);
+        if (state) rb_set_errinfo(Qnil);
+        for (struct stall *living = stalls; living; living = living->next) {
+            if (living == stall) stall->stack = state ? Qnil : stack;
+        }
+        stall = stalls;
+    }
+}
+
+static void
+close_stall(struct stall *stall)
+{
+    if (!stall->open) return;
+    stall->open = false;
+    for (struct stall **link = &stalls; *link; link = &(*link)->next) {
+        if (*link != stall) continue;
+        *link = stall->next;
+        break;
+    }
+    hw_loop_watch_end(&stall->watch);
+}
+
+static void
+mark_stall(void *data)
+{
+    const struct stall *stall = data;
+    rb_gc_mark(stall->thread);
+    rb_gc_mark(stall->stack);
+}
+
+static void
+free_stall(void *data)
+{
+    close_stall(data);
+    xfree(data);
+}
+
+static const rb_data_type_t stall_type = {
+    .wrap_struct_name = "Headway::Native::LoopWatch",
+    .function = { .dmark = mark_stall, .dfree = free_stall },
+};
+
+static VALUE
+allocate(VALUE class)
+{
+    struct stall *stall;
+    VALUE self = TypedData_Make_Struct(class, struct stall, &stall_type, stall);
+    stall->thread = stall->stack = Qnil;
+    return self;
+}
+
+static struct stall *
+stall_of(VALUE self)
+{
+    struct stall *stall;
+    TypedData_Get_Struct(self, struct stall, &stall_type, stall);
+    return stall;
+}
+
+/* LoopWatch.new(thread, threshold_ns) */
+static VALUE
+initialize(VALUE self, VALUE thread, VALUE threshold_ns)
+{
+    struct stall *stall = stall_of(self);
+    uint64_t threshold = NUM2ULL(threshold_ns);
+    if (stall->open) rb_raise(rb_eRuntimeError, "already watches");
+    stall->thread = thread;
+    if (!hw_loop_watch_start(&stall->watch, threshold, ask)) rb_raise(rb_eThreadError, "no thread to watch the loop with");
+    stall->open = true;
+    stall->next = stalls;
+    stalls = stall;
+    return self;
+}
+
+/* -> nil, or of a turn that was too long [seconds, backtrace or nil] */
+static VALUE
+judge(struct stall *stall, uint64_t length_ns)
+{
+    if (length_ns < stall->watch.threshold_ns) return Qnil;
+    VALUE stack = stall->stack;
+    stall->stack = Qnil;
+    return rb_assoc_new(DBL2NUM((double)length_ns / 1e9), stack);
+}
+
+/* A turn begins, and one that was under way ends. */
+static VALUE
+turn(VALUE self)
+{
+    struct stall *stall = stall_of(self);
+    return stall->open ? judge(stall, hw_loop_watch_turn(&stall->watch, hw_now_ns())) : Qnil;
+}
+
+/* The loop waits. */
+static VALUE
+idle(VALUE self)
+{
+    struct stall *stall = stall_of(self);
+    return stall->open ? judge(stall, hw_loop_watch_idle(&stall->watch, hw_now_ns())) : Qnil;
+}
+
+static VALUE
+close_watch(VALUE self)
+{
+    close_stall(stall_of(self));
+    return Qnil;
+}
+
+void
+hw_stall_init(VALUE native)
+{
+    job = rb_postponed_job_preregister(0, on_job, NULL);
+    VALUE watch = rb_define_class_under(native, "LoopWatch", rb_cObject);
+    rb_define_alloc_func(watch, allocate);
+    rb_define_method(watch, "initialize", initialize, 2);
+    rb_define_method(watch, "turn", turn, 0);
+    rb_define_method(watch, "idle", idle, 0);
+    rb_define_method(watch, "close", close_watch, 0);
+}

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+module Headway
+  module Bench
+    # Feature #20876's program: fibers that compress, beside one that ticks every millisecond; and what offload costs operations
+    # that are too short for it.
+    class Offload < Experiment
+      PURPOSE = "fibers that compress beside one that ticks (Feature #20876)"
+      DEFAULTS = { "fibers" => 6, "mib" => 8, "small" => true }.freeze
+      FULL = { "fibers" => 10, "mib" => 100 }.freeze
+      FIGURES = [
+        Figure.new(key: "total_s", title: "Total time"),
+        Figure.new(key: "loop_gap_p99_ms", title: "Time between ticks, p99", unit: "ms", scale: :log),
+        Figure.new(key: "loop_gap_max_ms", title: "Time between ticks, longest", unit: "ms", scale: :log)
+      ].freeze
+      # A MiB takes some 50 ms.
+      SECONDS_PER_MIB = 0.5
+
+      class << self
+        def arms = OffloadArm
+
+        def base = "no_hook"
+
+        def options(parser, settings)
+          parser.on("--fibers N", Options::Count, "fibers that compress (default 6)") { settings["fibers"] = _1 }
+          parser.on("--mib N", Options::Count, "MiB each compresses (default 8)") { settings["mib"] = _1 }
+          parser.on("--full", "as in the feature's document: 10 × 100 MiB") { settings.update(FULL) }
+          parser.on("--[no-]small", "measure short operations too (default)") { settings["small"] = _1 }
+        end
+      end
+
+      def measure(arm, _cell)
+        limit_s = 120 + (config["fibers"] * config["mib"] * SECONDS_PER_MIB)
+        run_program("offload", arm, config.merge("arm" => arm.name), limit_s:)
+      end
+
+      # Short operations: µs each, and their ratio to no hook under the same scheduler, measured in turns within one process.
+      def more(arms)
+        measured = arms.transform_values { |figures| figures.delete("small") }.compact
+        return {} if measured.empty?
+
+        operations = measured.values.first.keys
+        { "small" => operations.to_h { |operation| [operation, measured.transform_values { |table| row(table[operation]) }] } }
+      end
+
+      def findings(result)
+        lines = result["arms"].except("no_hook").filter_map do |arm, figures|
+          total = result.dig("ratios", arm, "total_s") or next
+          gap = Figure.compact(figures["loop_gap_p99_ms"]["median"])
+          "#{arm}: #{Kernel.format("%.2f", total)} of the time without the hook, and 99 % of the ticks within #{gap} ms."
+        end
+        lines + small_table(result)
+      end
+
+      private
+
+      def row(figures) = { "us" => figures["us"], "ratio" => figures["ratio"] }
+
+      def small_table(result)
+        small = result["small"] or return []
+        arms = small.values.first.keys
+        lines = small.map { |operation, row| [operation, *arms.map { |arm| cell(row[arm]) }] }
+        ["", "Short operations: µs, and the ratio to no hook", Table.layout([["", *arms], *lines])]
+      end
+
+      def cell(figures) = "#{Figure.compact(figures["us"]["median"])} (#{Kernel.format("%.2f", figures["ratio"]["median"])})"
+    end
+  end
+end

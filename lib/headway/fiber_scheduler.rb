@@ -1,0 +1,233 @@
+# frozen_string_literal: true
+
+require "timeout"
+
+begin
+  require "io/event"
+rescue LoadError => error
+  raise unless error.path == "io/event"
+
+  raise Headway::Error, "Headway::FiberScheduler needs the gem io-event: put  gem \"io-event\"  into the Gemfile"
+end
+
+module Headway
+  class FiberScheduler # named before its parts are, so that they don't ask for this file again
+  end
+end
+
+require_relative "fiber_scheduler/blocking"
+require_relative "fiber_scheduler/elsewhere"
+require_relative "fiber_scheduler/failures"
+require_relative "fiber_scheduler/inputs"
+require_relative "fiber_scheduler/offload"
+require_relative "fiber_scheduler/poll_set"
+require_relative "fiber_scheduler/processes"
+require_relative "fiber_scheduler/stalls"
+
+module Headway
+  # Runs the fibers of one thread: while one waits for I/O, a timer, a lock or a process, others go on.
+  #
+  #   Fiber.set_scheduler(Headway::FiberScheduler.new)
+  #   Fiber.schedule { … }
+  #
+  # It needs the gem io-event, whose selectors (epoll, io_uring, kqueue) it waits in; IO_EVENT_SELECTOR chooses one by name.
+  # A scheduler belongs to the thread that first runs a fiber with it, and its loop to the fiber that did so.
+  #
+  # A fiber that ends with an exception takes nothing else down: the exception is reported as Ruby reports a thread's, the other
+  # fibers go on, and {#run} raises the first one when all have ended. `on_error:` takes them over instead.
+  class FiberScheduler
+    # Raised in fibers that wait when the loop ends early. Below Exception, so that no ordinary rescue takes it.
+    Stop = Class.new(Exception) # rubocop:disable Lint/InheritException
+
+    include Blocking
+    include Inputs
+    include Offload
+    include Processes
+
+    # Longest wait in one turn of the loop: some selectors cannot count further.
+    LONGEST_WAIT = 86_400.0
+    private_constant :LONGEST_WAIT
+
+    # @param pool [true, #call, nil] runs the blocking operations that Ruby hands over (3.4 and later): true for an {OffloadPool} of
+    #   the scheduler's own, closed with it; any other is left open; nil: they block the loop
+    # @param on_error [#call, nil] called with the exception and the fiber when a fiber ends with one
+    # @param stall_ms [Numeric, nil] a turn of the loop longer than this is a stall; nil: nothing is watched
+    # @param on_stall [#call, nil] called on the loop with each {Stall}
+    # @raise [ArgumentError] a stall_ms that is no time, a pool that cannot be called
+    def initialize(pool: true, on_error: nil, stall_ms: 50, on_stall: nil)
+      @failures = Failures.new(on_error)
+      @stalls = stalls(stall_ms, on_stall)
+      @idle = false
+      @timers = IO::Event::Timers.new
+      @blocked = {}.compare_by_identity   # fiber => what it waits for, in #block
+      @selecting = {}.compare_by_identity # fiber => what it waits for, in the selector
+      @woken = {}.compare_by_identity     # fibers that #unblock named and that have not run since
+      @waker = Waker.new(self)
+      @thread = Thread.current
+      @loop = Fiber.current
+      @fibers = @turns = 0
+      offload_to(pool)
+    end
+
+    # @return [#call, nil] what runs blocking operations
+    attr_reader :worker_pool
+
+    # Runs the loop until no fiber waits any more.
+    #
+    # @raise [Exception] what the first of the failed fibers ended with, unless on_error took it
+    # @raise [Error] on another fiber than the loop's
+    def run
+      return if closed? || forked?
+
+      attach
+      raise Error, "the loop can only be run on the fiber it began on" unless Fiber.current.equal?(@loop)
+
+      @left = true # by an exception, unless we come to the end
+      turn while pending?
+      @left = false
+      @failures.raise_first
+    end
+
+    # Runs what is left to run, then gives everything back. When an exception (Interrupt, SystemExit) is about to end the thread,
+    # or somebody kills it, what the fibers wait for may never come: {Stop} is raised in them, and they run to their ends.
+    def close
+      Fiber.scheduler.equal?(self) ? Fiber.set_scheduler(nil) : scheduler_close
+    end
+
+    # Called by Ruby when the thread ends or gets another scheduler.
+    def scheduler_close
+      return if closed?
+
+      stop_fibers if @left || $! || Thread.current.status == "aborting"
+      run
+    ensure
+      finish if !closed? && @left && !forked?
+      release
+    end
+
+    # @return [Boolean]
+    def closed? = @closed ? true : false
+
+    # Hands over to the loop. The fiber goes on when somebody transfers to it.
+    def transfer
+      @loop.transfer
+    end
+
+    # @return [Fiber] that runs the block, from now until it first waits
+    def fiber(**options, &block)
+      attach unless @selector
+      raise Error, "this scheduler is closed" if closed?
+
+      @fibers += 1
+      failures = @failures
+      fiber = Fiber.new(blocking: false, **options) { failures.watch(&block) }
+      Fiber.current.equal?(@loop) ? fiber.transfer : @selector.resume(fiber)
+      fiber
+    end
+
+    # @return [Hash{Fiber => Object}] the fibers that wait, and what for: an IO, a process's number, a lock, …
+    def waiting = @blocked.merge(@selecting)
+
+    # @return [Hash] fibers started, fibers waiting, turns of the loop, fibers that ended with an exception; stalls: threshold and
+    #   longest in seconds, count, and the last ones as {Stall}s' hashes; nil when nothing is watched
+    def stats
+      { fibers: @fibers, waiting: @blocked.size + @selecting.size, turns: @turns, errors: @failures.count, stalls: @stalls.to_h }
+    end
+
+    # Resumes the fibers that {#unblock} named: on the loop, through {Waker}.
+    # @api private
+    def resume_woken
+      @woken.size.times do
+        fiber, = @woken.shift
+        fiber.transfer(true) if @blocked.key?(fiber)
+      end
+    end
+
+    private
+
+    # A scheduler may be made on one thread and used on another.
+    def attach
+      return if @selector
+
+      @thread = Thread.current
+      @loop = Fiber.current
+      @pid = Process.pid
+      @stalls.start
+      @selector = IO::Event::Selector.new(@loop)
+    end
+
+    def pending? = !(@blocked.empty? && @selecting.empty?) || @selector.ready?
+
+    # The selector waits and resumes fibers in one call. So whoever is resumed first says that the loop no longer waits.
+    def turn
+      @turns += 1
+      @own_pool&.turned
+      interval = @timers.wait_interval
+      @selector.ready? ? @stalls.turn : wait
+      @selector.select(interval && interval.clamp(0.0, LONGEST_WAIT))
+      resumed if @idle
+      @timers.fire
+    end
+
+    def wait
+      @stalls.idle
+      @idle = true
+    end
+
+    def resumed
+      @idle = false
+      @stalls.turn
+    end
+
+    # Whether the caller is a fiber of this loop: neither a worker thread that Ruby lets call a hook, nor in a forked child.
+    def here? = Thread.current.equal?(@thread) && !forked?
+
+    def forked? = @pid && @pid != Process.pid
+
+    # Not by Fiber#kill: that would strike again after every wait in an ensure clause.
+    def stop_fibers
+      waiting.each_key { |fiber| fiber.raise(Stop) if fiber.alive? } unless forked?
+    end
+
+    # What the fibers end with has had its report.
+    def finish
+      stop_fibers
+      turn while pending?
+    end
+
+    def release
+      @closed = true
+      @selector&.close
+      return if forked?
+
+      @stalls.close
+      @own_pool&.close
+    end
+
+    def stalls(threshold_ms, callback)
+      return Unwatched if threshold_ms.nil? || !Headway.supported? || Ractor.current != Ractor.main
+      return Stalls.new(threshold_ms / 1000.0, callback, @failures) if threshold_ms.is_a?(Numeric) && (1..3_600_000).cover?(threshold_ms)
+
+      raise ArgumentError, "stall_ms is #{threshold_ms.inspect}: give a number of milliseconds from 1, or nil"
+    end
+
+    # Stands in the selector's queue for the fibers that were woken.
+    class Waker
+      def initialize(scheduler)
+        @scheduler = scheduler
+        @queued = false
+      end
+
+      # @return [Boolean] whether it has to be queued
+      def queue? = @queued ? false : @queued = true
+
+      def alive? = true
+
+      def transfer
+        @queued = false
+        @scheduler.resume_woken
+      end
+    end
+    private_constant :Waker
+  end
+end

@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+module Headway
+  class FiberScheduler
+    # Waits for locks, queues, other fibers and the time.
+    module Blocking
+      # Waits until {#unblock} names the fiber, or the time is over.
+      #
+      # @param timeout [Numeric, nil] seconds
+      # @return [Boolean] false when the time was over
+      def block(blocker, timeout = nil)
+        return Elsewhere.sleep(timeout) unless here?
+
+        fiber = Fiber.current
+        timer = resume_after(timeout, fiber) if timeout
+        @blocked[fiber] = blocker
+        @loop.transfer ? true : false
+      ensure
+        if fiber
+          resumed if @idle
+          timer&.cancel!
+          @blocked.delete(fiber)
+          @woken.delete(fiber) # what woke it concerned this wait only
+        end
+      end
+
+      # Ends a fiber's {#block}, from any thread. One that comes before the fiber has begun to wait is not lost: the fiber has
+      # to hand over to the loop first, and the loop finds it.
+      def unblock(_blocker, fiber)
+        selector = @selector
+        return if selector.nil? || closed?
+
+        @woken[fiber] = true
+        selector.push(@waker) if @waker.queue?
+        selector.wakeup
+      end
+
+      # @param duration [Numeric, nil] seconds
+      # @raise [ArgumentError, TypeError] as Kernel#sleep
+      def kernel_sleep(duration = nil)
+        duration &&= seconds(duration)
+        here? ? block(:sleep, duration) : Elsewhere.sleep(duration)
+        true
+      end
+
+      # Raises in the fiber when the block takes longer.
+      #
+      # @param duration [Numeric] seconds
+      # @return what the block returns
+      def timeout_after(duration, exception, message)
+        fiber = Fiber.current
+        timer = after(duration) { fiber.raise(exception, message) if fiber.alive? }
+        yield duration
+      ensure
+        timer&.cancel!
+      end
+
+      # Raises in a fiber that waits, from any thread (Ruby 4.0: another one closes the IO it waits for).
+      def fiber_interrupt(fiber, exception)
+        selector = @selector
+        return if selector.nil? || closed?
+
+        selector.push(Interruption.new(fiber, exception))
+        selector.wakeup
+      end
+
+      # Lets every fiber that can run do so first.
+      def yield
+        @selector.yield
+      end
+
+      # Stands in the selector's queue for an exception to be raised in a fiber.
+      Interruption = Struct.new(:fiber, :exception) do
+        def alive? = fiber.alive?
+        def transfer = fiber.raise(exception)
+      end
+      private_constant :Interruption
+
+      private
+
+      def resume_after(duration, fiber)
+        after(duration) { fiber.transfer(false) }
+      end
+
+      # @return [IO::Event::Timers::Handle, nil] nil: endless
+      def after(duration, &block)
+        duration = duration.to_f
+        @timers.after(duration, &block) if duration.finite?
+      end
+
+      def seconds(duration)
+        raise TypeError, "can't convert #{duration.class} into time interval" unless duration.respond_to?(:divmod) && duration.respond_to?(:to_f)
+
+        number = duration.to_f
+        raise ArgumentError, "time interval must not be negative" if number.negative?
+        raise FloatDomainError, "NaN" if number.nan?
+
+        number
+      end
+    end
+  end
+end

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+module Headway
+  class FiberScheduler
+    # Waits for I/O.
+    module Inputs
+      # @param events [Integer] of IO::READABLE, IO::WRITABLE and IO::PRIORITY
+      # @param timeout [Numeric, nil] seconds; nil: the IO's own, which raises
+      # @return [Integer, false] the events that are there; false when the time was over
+      # @raise [IO::TimeoutError]
+      def io_wait(io, events, timeout = nil)
+        return Elsewhere.io_wait(io, events, timeout) unless here?
+
+        fiber = Fiber.current
+        if timeout
+          timer = resume_after(timeout, fiber)
+        elsif (limit = io.timeout)
+          timer = after(limit) { fiber.raise(IO::TimeoutError, "Blocking operation timed out!") }
+        end
+        @selecting[fiber] = io
+        @selector.io_wait(fiber, io, events)
+      ensure
+        if fiber
+          resumed if @idle
+          timer&.cancel!
+          @selecting.delete(fiber)
+        end
+      end
+
+      # @return [Array<Array<IO>>, nil] as IO.select
+      def io_select(readable, writable = nil, priority = nil, timeout = nil)
+        return Elsewhere.select(readable, writable, priority, timeout) unless here?
+
+        ready = Elsewhere.select(readable, writable, priority, 0)
+        return ready if ready || timeout&.zero?
+        return Thread.new { IO.select(readable, writable, priority, timeout) }.value unless PollSet.possible?
+
+        PollSet.open(readable, writable, priority) { |set| select_in(set, timeout && after_now(timeout)) }
+      end
+
+      private
+
+      def after_now(seconds) = @timers.now + seconds
+
+      # @param deadline [Float, nil]
+      def select_in(set, deadline)
+        loop do
+          left = deadline - @timers.now if deadline
+          return if left && !left.positive?
+
+          io_wait(set, IO::READABLE, left)
+          ready = set.ready and return ready
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+module Headway
+  class FiberScheduler
+    # Hands blocking operations to a pool.
+    module Offload
+      # The hook for pools that aren't an {OffloadPool}, which has a faster one.
+      module Hook
+        def blocking_operation_wait(work) = @worker_pool.call(work)
+      end
+      private_constant :Hook
+
+      private
+
+      def offload_to(pool)
+        pool = @own_pool = (OffloadPool.new if Headway.supported?) if pool == true
+        return unless pool
+        raise ArgumentError, "pool is #{pool.inspect}: give true, nil, or one that can be called" unless pool.respond_to?(:call)
+
+        @worker_pool = pool
+        pool.is_a?(OffloadPool) ? extend(Native::OffloadHook, Native::FileReads) : extend(Hook)
+      end
+
+      # Called by {Native::FileReads} for what may not be in the page cache.
+      #
+      # @param from [Integer, nil] nil: the file's position
+      # @param offset [Integer] in the buffer
+      # @param least [Integer] bytes, unless the file ends
+      # @param cached [false, nil] nil: it may be cached, so the pool decides by what such a read took before
+      # @return [Integer] bytes, or an error's number, negative
+      def read_on_pool(io, buffer, from, offset, least, cached)
+        reading = from ? -> { buffer.pread(io, from, least, offset) } : -> { buffer.read(io, least, offset) }
+        cached.nil? ? measured(&reading) : @worker_pool.run(&reading)
+      end
+
+      def measured
+        result = nil
+        @worker_pool.call(-> { result = yield })
+        result
+      end
+    end
+    private_constant :Offload
+  end
+end

@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+module Headway
+  class FiberScheduler
+    # What IO.select asks for, as one IO that is readable when something of it may be ready.
+    class PollSet < IO
+      class << self
+        # @return what the block returns
+        def open(*lists)
+          set = for_fd(Native.poll_set(wanted(lists)), "r")
+          set.asks(lists)
+          yield set
+        ensure
+          set&.close
+        end
+
+        # @return [Boolean] whether the system has such a thing
+        def possible? = Native.respond_to?(:poll_set)
+
+        private
+
+        def wanted(lists)
+          events = Hash.new(0)
+          lists.zip([IO::READABLE, IO::WRITABLE, IO::PRIORITY]) { |ios, event| ios&.each { |io| events[IO.try_convert(io).fileno] |= event } }
+          events
+        end
+      end
+
+      # @param lists [Array<Array<IO>, nil>] as IO.select takes them
+      def asks(lists)
+        @lists = lists
+      end
+
+      # @return [Array<Array<IO>>, nil]
+      def ready
+        found = Elsewhere.select(*@lists, 0)
+        Native.poll_drain(fileno) unless found
+        found
+      end
+    end
+    private_constant :PollSet
+  end
+end

@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Headway
+  class FiberScheduler
+    # Waits for child processes and for addresses.
+    module Processes
+      # @param pid [Integer]
+      # @param flags [Integer] as Process.wait
+      # @return [Process::Status]
+      def process_wait(pid, flags)
+        return Elsewhere.process_wait(pid, flags) unless here?
+
+        fiber = Fiber.current
+        @selecting[fiber] = pid
+        status = @selector.process_wait(fiber, pid, flags) until status
+        status
+      rescue Errno::ESRCH # there is no such process: Ruby knows what to say
+        Elsewhere.process_wait(pid, flags)
+      ensure
+        if fiber
+          resumed if @idle
+          @selecting.delete(fiber)
+        end
+      end
+
+      # The system's resolver, on a thread: it may block as long as it likes.
+      #
+      # @param host [String] perhaps with the interface's name: fe80::1%eth0
+      # @return [Array<String>] addresses
+      def address_resolve(host)
+        resolver = Thread.new { addresses(host[/\A[^%]+/]) }
+        resolver.report_on_exception = false
+        resolver.value
+      ensure
+        resolver&.kill
+      end
+
+      private
+
+      def addresses(host)
+        Addrinfo.getaddrinfo(host, nil, nil, :STREAM).map(&:ip_address).uniq
+      rescue SocketError
+        [] # Ruby says that the host is not known
+      end
+    end
+  end
+end

@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+# Takes the place of CRuby's test/fiber/scheduler.rb: the same names, with Headway::FiberScheduler behind them. The tests' own
+# processes load it too.
+
+require "headway"
+require "io/nonblock"
+require "socket"
+
+class Scheduler < Headway::FiberScheduler
+  # Ruby 3.3's tests leave a fiber by Fiber.yield, because the scheduler they were written for resumes fibers. This one
+  # transfers to them; later tests call its transfer.
+  module YieldToLoop
+    def yield(*) = Fiber.current_scheduler.is_a?(Scheduler) ? Fiber.current_scheduler.transfer : super
+  end
+  Fiber.singleton_class.prepend(YieldToLoop) if RUBY_VERSION < "3.4"
+end
+
+# With hooks for reading and writing.
+class IOBufferScheduler < Scheduler
+  def io_read(io, buffer, length, offset) = @selector.io_read(Fiber.current, io, buffer, length, offset)
+
+  def io_write(io, buffer, length, offset) = @selector.io_write(Fiber.current, io, buffer, length, offset)
+end
+
+# Schedulers with a hook that misbehaves.
+class BrokenUnblockScheduler < Scheduler
+  def unblock(...)
+    super
+    raise "Broken unblock!"
+  end
+end
+
+class SleepingUnblockScheduler < Scheduler
+  def unblock(...)
+    super
+    sleep 0.1
+  end
+end
+
+class SleepingBlockingScheduler < Scheduler
+  def kernel_sleep(duration = nil)
+    Fiber.blocking { sleep 0.0001 }
+    block(:sleep, duration)
+    true
+  end
+end

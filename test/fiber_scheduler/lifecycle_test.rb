@@ -1,0 +1,193 @@
+# frozen_string_literal: true
+
+require "fiber_scheduler/scheduled"
+
+# How the loop begins and ends, and what a fiber's end does to the others.
+class FiberSchedulerLifecycleTest < Minitest::Test
+  include Scheduled
+
+  def test_a_fiber_runs_at_once_until_it_waits
+    order = []
+    looping do
+      Fiber.schedule { order << 1 && sleep(0) && order << 3 }
+      order << 2
+    end
+    assert_equal [1, 2, 3], order
+  end
+
+  def test_a_fiber_may_start_fibers
+    ended = []
+    scheduled { 3.times { |outer| Fiber.schedule { Fiber.schedule { sleep(0.001) && ended << outer } && sleep(0.001) } } }
+    assert_equal [0, 1, 2], ended.sort
+  end
+
+  def test_close_drains
+    ended = 0
+    scheduler = looping { |own| 5.times { Fiber.schedule { sleep(0.01) && ended += 1 } } && own.close }
+    assert_equal 5, ended
+    assert_predicate scheduler, :closed?
+    scheduler.close # once more does nothing
+  end
+
+  def test_a_fiber_that_raises_takes_nothing_else_down_and_is_not_forgotten
+    ended = 0
+    error = assert_raises(RuntimeError) do
+      looping do
+        Fiber.schedule { sleep(0.001) && raise("first") }
+        Fiber.schedule { sleep(0.002) && raise("second") }
+        5.times { Fiber.schedule { sleep(0.01) && ended += 1 } }
+      end
+    end
+    assert_equal "first", error.message
+    assert_equal 5, ended
+  end
+
+  def test_a_failed_fiber_is_reported_as_a_thread_is
+    _, report = capture_io do
+      assert_raises(RuntimeError) { looping { (Thread.current.report_on_exception = true) && Fiber.schedule { raise "seen" } && Thread.current.report_on_exception = false } }
+    end
+    assert_match(/terminated with exception \(report_on_exception is true\):\n.*seen \(RuntimeError\)/, report)
+  end
+
+  def test_on_error_takes_failures_over
+    seen = []
+    scheduler = looping(on_error: ->(error, fiber) { seen << [error.message, fiber.class] }) { 3.times { |number| Fiber.schedule { raise number.to_s } } }
+    assert_equal [["0", Fiber], ["1", Fiber], ["2", Fiber]], seen
+    assert_equal 3, scheduler.stats[:errors]
+  end
+
+  def test_an_on_error_that_raises_loses_nothing
+    error = nil
+    _, report = capture_io do
+      error = assert_raises(IOError) { looping(on_error: ->(*) { raise "handler" }) { Fiber.schedule { raise IOError, "mine" } } }
+    end
+    assert_equal "mine", error.message
+    assert_match(/mine \(IOError\).*handler \(RuntimeError\)/m, report)
+  end
+
+  def test_use_after_close
+    error = nil
+    looping do |scheduler|
+      scheduler.close
+      error = assert_raises(Headway::Error) { scheduler.fiber { nil } }
+    end
+    assert_equal "this scheduler is closed", error.message
+  end
+
+  def test_the_loop_is_run_on_its_own_fiber
+    error = nil
+    looping { |scheduler| Fiber.schedule { error = assert_raises(Headway::Error) { scheduler.run } } }
+    assert_match(/fiber it began on/, error.message)
+  end
+
+  def test_a_stall_ms_that_is_no_time
+    [0, -1, "50", Float::NAN].each do |value|
+      error = assert_raises(ArgumentError) { Headway::FiberScheduler.new(stall_ms: value) }
+      assert_includes error.message, "stall_ms is #{value.inspect}"
+    end
+  end
+
+  def test_stats
+    scheduler = looping { |own| 3.times { Fiber.schedule { sleep 0.001 } } && assert_equal(3, own.stats[:waiting]) }
+    assert_equal [3, 0, 0], scheduler.stats.values_at(:fibers, :waiting, :errors)
+    assert_operator scheduler.stats[:turns], :>, 0
+  end
+
+  def test_waiting_says_what_for
+    looping do |scheduler|
+      reader, writer = IO.pipe
+      Fiber.schedule { reader.read }
+      Fiber.schedule { sleep 0.001 }
+      assert_equal [:sleep, reader], scheduler.waiting.values
+      writer.close
+    end
+  end
+
+  def test_a_killed_thread_ends_its_fibers
+    ended = Thread::Queue.new
+    running = Thread::Queue.new
+    thread = Thread.new do
+      Fiber.set_scheduler(Headway::FiberScheduler.new)
+      reader, writer = IO.pipe
+      Fiber.schedule { ensured(-> { ended << :asleep }) { sleep } }
+      Fiber.schedule { ensured(-> { ended << :reading && writer.close }) { reader.read } }
+      Fiber.schedule { sleep(0.001) && running << true }
+      Fiber.scheduler.run
+    end
+    running.pop
+    thread.kill.join
+    assert_equal %i[asleep reading], [ended.pop(timeout: 5), ended.pop(timeout: 5)].compact.sort
+  end
+
+  def test_an_exception_in_the_threads_body_ends_its_fibers
+    ended = []
+    error = assert_raises(IOError) do
+      looping do
+        Fiber.schedule { ensured(-> { sleep(0.001) && ended << :asleep }) { sleep } }
+        raise IOError, "body"
+      end
+    end
+    assert_equal ["body", [:asleep]], [error.message, ended]
+  end
+
+  def test_an_exit_in_a_fiber_ends_the_process_with_its_ensure_clauses
+    result = process(<<~RUBY)
+      Fiber.schedule { begin; sleep; ensure; sleep 0.001; puts "ensured"; end }
+      Fiber.schedule { sleep 0.01; exit 3 }
+    RUBY
+    assert_equal [3, "ensured\n"], [result.status.exitstatus, result.out], result.to_s
+  end
+
+  def test_an_interrupt_ends_the_process_with_its_ensure_clauses
+    result = process(<<~RUBY)
+      Fiber.schedule { begin sleep; ensure sleep 0.001; puts "ensured"; end }
+      Thread.new { sleep 0.05; Process.kill(:INT, Process.pid) }
+    RUBY
+    assert_equal "ensured\n", result.out, result.to_s
+    assert_equal Signal.list["INT"], result.status.termsig, result.to_s
+  end
+
+  def test_a_failed_fiber_fails_the_process
+    result = process(%(Fiber.schedule { sleep 0.01; raise "lost?" }))
+    refute_predicate result, :success?
+    assert_match(/lost\? \(RuntimeError\)/, result.err)
+  end
+
+  # The child has its parent's fibers and none of its selector.
+  def test_a_forked_child_leaves_its_parents_fibers_alone
+    result = process(<<~RUBY)
+      reader, writer = IO.pipe
+      3.times { |number| Fiber.schedule { sleep 0.1; $stdout.syswrite("parent \#{number}\n") } }
+      Fiber.schedule do
+        pid = fork { sleep 0.01; writer.syswrite("child\n"); IO.select(nil, nil, nil, 0.01); system("true") }
+        Process.wait(pid)
+        $stdout.syswrite(reader.readpartial(100) + "status \#{$?.exitstatus}\n")
+      end
+    RUBY
+    assert_equal "child\nstatus 0\nparent 0\nparent 1\nparent 2\n", result.out, result.to_s
+  end
+
+  def test_without_the_gem_the_error_names_it
+    result = Harness::RubyProcess.eval(<<~RUBY, "--disable-gems", env: { "RUBYOPT" => nil, "RUBYLIB" => nil })
+      require "headway"
+      begin
+        Headway::FiberScheduler
+      rescue Headway::Error => error
+        puts error.message
+      end
+    RUBY
+    assert_match(/needs the gem io-event/, result.out, result.to_s)
+  end
+
+  private
+
+  def ensured(last)
+    yield
+  ensure
+    last.call
+  end
+
+  def process(code)
+    Harness::RubyProcess.eval("require 'headway'; Fiber.set_scheduler(Headway::FiberScheduler.new)\n#{code}", limit: 20)
+  end
+end

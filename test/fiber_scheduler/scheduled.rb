@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "headway"
+
+# Fibers under Headway's scheduler, on a thread of their own.
+module Scheduled
+  # Runs the block in a fiber and waits until every fiber has ended.
+  # @return what the block returns
+  # @raise what it, or the first fiber that failed, raised
+  def scheduled(**options)
+    value = nil
+    looping(**options) { Fiber.schedule { value = yield } }
+    value
+  end
+
+  # Runs the block on the loop's own fiber.
+  def looping(**options)
+    scheduler = Headway::FiberScheduler.new(**options)
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      Fiber.set_scheduler(scheduler)
+      yield scheduler
+    end
+    thread.join
+    scheduler
+  end
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+  def elapsed
+    started = now
+    yield
+    now - started
+  end
+
+  # Computes with the GVL.
+  def compute(seconds)
+    deadline = now + seconds
+    nil while now < deadline
+  end
+end
