@@ -16,6 +16,9 @@ module Headway
   class Error < StandardError; end
 
   autoload :Trace, File.expand_path("headway/trace", __dir__)
+  autoload :Work, File.expand_path("headway/work", __dir__)
+  autoload :Rack, File.expand_path("headway/rack", __dir__)
+  autoload :Sidekiq, File.expand_path("headway/sidekiq", __dir__)
 
   if Platform.reason.nil?
     begin

@@ -43,7 +43,7 @@ void hw_record_thread_started(void);
 void hw_record_thread_end(VALUE thread, const struct hw_thread *record, VALUE name);
 
 /* mark.c */
-void hw_mark_init(VALUE headway);
+void hw_mark_init(VALUE headway, VALUE native);
 
 /* stats.c */
 void hw_stats_init(VALUE native);
