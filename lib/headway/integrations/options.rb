@@ -21,15 +21,13 @@ module Headway
       end
 
       # @param options [Hash{Symbol => Object}]
+      # @param at [Array<String>, nil] the place in the configuration an error is to name, instead of its backtrace
       # @return [Hash] the options that were given, nil ones left out
       # @raise [SettingError] an option that isn't there, or a value that means nothing
-      def check(options)
-        unknown = options.keys.map(&:to_sym) - names
-        raise SettingError, "#{unknown.first} is no option of #{@where}: give #{list(names)}" if unknown.any?
-
-        given = options.compact.transform_keys(&:to_sym)
-        @checks.each { |name, check| given.key?(name) && check.call(name, given[name]) }
-        given
+      def check(options, at: nil)
+        checked(options)
+      rescue SettingError => error
+        at ? raise(SettingError, error.message, at, cause: nil) : raise
       end
 
       # @param options [Hash] as {#check} returned them
@@ -69,6 +67,15 @@ module Headway
       end
 
       private
+
+      def checked(options)
+        unknown = options.keys.map(&:to_sym) - names
+        raise SettingError, "#{unknown.first} is no option of #{@where}: give #{list(names)}" if unknown.any?
+
+        given = options.compact.transform_keys(&:to_sym)
+        @checks.each { |name, check| given.key?(name) && check.call(name, given[name]) }
+        given
+      end
 
       def names
         @checks.keys
