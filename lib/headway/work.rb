@@ -56,6 +56,8 @@ module Headway
     attr_accessor :name
     # @return [Integer, nil] of a request's response
     attr_accessor :status
+    # @return [String, nil] a job's
+    attr_accessor :queue
     # @return [Exception, nil] what ended it
     attr_reader :error
     # @return [Hash{Symbol => Part}] what parts of it took, :sql for one
