@@ -60,14 +60,18 @@ module Headway
 
       private
 
-      def ms(seconds) = (seconds * 1000).round
+      def ms(seconds)
+        (seconds * 1000).round
+      end
 
-      def us(seconds) = (seconds * 1_000_000).round
+      def us(seconds)
+        (seconds * 1_000_000).round
+      end
     end
 
     # In front of Puma::Server: joins what Headway knows to what Puma tells of itself.
     module Server
-      def run(...)
+      def run(*arguments, **options)
         Puma.serve
         super
       end

@@ -76,25 +76,39 @@ module Headway
     end
 
     # @return [Float] seconds holding the GVL
-    def running = times[0]
+    def running
+      times[0]
+    end
 
     # @return [Float] seconds waiting for the GVL
-    def waiting = times[1]
+    def waiting
+      times[1]
+    end
 
     # @return [Float] seconds doing neither: sleeping, in I/O, or in native code without the GVL
-    def suspended = times[2]
+    def suspended
+      times[2]
+    end
 
     # @return [Float] seconds, until now or until it was finished
-    def wall = @wall || (clock - @started)
+    def wall
+      @wall || (clock - @started)
+    end
 
     # @return [Boolean] whether its thread is known to Headway: false means all times are 0
-    def measured? = !@before.nil?
+    def measured?
+      !@before.nil?
+    end
 
     # @return [Boolean] whether the thread had a fiber scheduler
-    def shared? = @shared
+    def shared?
+      @shared
+    end
 
     # @return [Boolean]
-    def finished? = !@wall.nil?
+    def finished?
+      !@wall.nil?
+    end
 
     # @return [Array(Float, Float, Float)] running, waiting, suspended: until now, or until the work left its thread
     def times
