@@ -2,6 +2,12 @@
 
 require "rbconfig"
 
+# Loaded already, by `headway run`, when there was no Rails yet; maybe from another copy of the gem, which stays in force.
+if defined?(Headway) && Headway.respond_to?(:join_rails)
+  Headway.join_rails
+  return
+end
+
 require_relative "headway/version"
 require_relative "headway/platform"
 require_relative "headway/settings"
@@ -19,6 +25,9 @@ module Headway
   autoload :Trace, File.expand_path("headway/trace", __dir__)
   autoload :FiberScheduler, File.expand_path("headway/fiber_scheduler", __dir__)
   autoload :OffloadPool, File.expand_path("headway/offload_pool", __dir__)
+  autoload :Work, File.expand_path("headway/work", __dir__)
+  autoload :Rack, File.expand_path("headway/rack", __dir__)
+  autoload :Sidekiq, File.expand_path("headway/sidekiq", __dir__)
 
   if Platform.reason.nil?
     begin
@@ -32,4 +41,11 @@ module Headway
     end
   end
   require_relative supported? ? "headway/face" : "headway/inert"
+
+  # Adds config.headway to Rails, where there is one.
+  # @return [void]
+  def self.join_rails
+    require_relative "headway/rails" if defined?(::Rails::Railtie)
+  end
+  join_rails
 end

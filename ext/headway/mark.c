@@ -1,4 +1,5 @@
-/* Headway.mark: spans and instants of the program's own. Costs a look at a flag when nothing records. */
+/* Headway.mark: spans and instants of the program's own. Costs a look at a flag when nothing records. A span that is no block, as
+ * frameworks announce theirs, is begun and ended by Native.begin_mark and Native.end_mark. */
 #include "definitions.h"
 
 #include <ruby/ractor.h>
@@ -65,9 +66,37 @@ mark(VALUE self, VALUE name)
     return block ? rb_ensure(yield_mark, Qnil, end_mark, (VALUE)&mark) : Qnil;
 }
 
-void
-hw_mark_init(VALUE headway)
+/* A name's number and the recording's in one Integer. */
+#define NAME_BITS 24
+
+/* Native.begin_mark(name) -> what end_mark takes, nil when nothing records */
+static VALUE
+begin_mark(VALUE self, VALUE name)
 {
+    struct hw_thread *record = hw_record_takes() ? hw_record_of(rb_thread_current()) : NULL;
+    if (record == NULL) return Qnil;
+    hw_definitions_refresh(hw_now_ns());
+    uint32_t number = name_number(name);
+    hw_record(recorder, HW_TRACE_MARK_BEGIN, record->number, number, hw_now_ns());
+    return ULL2NUM(recorder->session << NAME_BITS | number);
+}
+
+/* Native.end_mark(what begin_mark returned, on the same thread) */
+static VALUE
+end_begun_mark(VALUE self, VALUE begun)
+{
+    struct hw_thread *record = NIL_P(begun) ? NULL : hw_record_of(rb_thread_current());
+    if (record == NULL) return Qnil;
+    uint64_t number = NUM2ULL(begun);
+    struct mark mark = { record->number, (uint32_t)(number & ((1u << NAME_BITS) - 1)), number >> NAME_BITS };
+    return end_mark((VALUE)&mark);
+}
+
+void
+hw_mark_init(VALUE headway, VALUE native)
+{
+    rb_define_singleton_method(native, "begin_mark", begin_mark, 1);
+    rb_define_singleton_method(native, "end_mark", end_begun_mark, 1);
     rb_ext_ractor_safe(true); /* other Ractors' threads have no record: there it only yields */
     rb_define_singleton_method(headway, "mark", mark, 1);
     rb_ext_ractor_safe(false);

@@ -85,6 +85,10 @@ module Headway
       ThreadHandle.new(thread)
     end
 
+    def thread_account
+      nil
+    end
+
     def batch
       yield
     end

@@ -16,6 +16,11 @@ module Headway
       index && living(threads, Native.snapshot(threads)[:threads], only: index).first
     end
 
+    # @return [Hash] the process's row alone, which is cheap
+    def self.process
+      Native.snapshot([])[:process]
+    end
+
     # @return [Array<Hash>] rows of living threads; only: of the one at this place
     def self.living(threads, rows, only: nil)
       named = threads.zip(rows).map { |thread, row| [Native.thread_name(thread), row] if row }

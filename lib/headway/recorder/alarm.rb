@@ -2,8 +2,8 @@
 
 module Headway
   module Recorder
-    # What makes the flight recorder dump by itself: a signal, or a wait that took too long. Each dump gets a file of its own:
-    # out.signal-1.headway, out.wait-1.headway.
+    # What makes the flight recorder dump by itself: a signal, a wait that took too long, or somebody who noticed something. Each dump
+    # gets a file of its own: out.signal-1.headway, out.wait-1.headway, out.request-1.headway.
     module Alarm
       # A program that always waits too long must not spend its time dumping.
       MOST_DUMPS = 10
@@ -50,6 +50,21 @@ module Headway
           @thread = Thread.new { watch }
           @thread.name = "headway recorder"
           @thread.report_on_exception = false
+        end
+
+        # Dumps on a thread of its own, so that whoever noticed something isn't held up; now and then, however often it is asked.
+        #
+        # @param why [String]
+        # @return [Boolean] whether it will
+        def ring(why)
+          now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          @rung = [] unless @rung_in == Process.pid
+          @rung_in = Process.pid
+          return false if @rung.size >= MOST_DUMPS || (@rung.any? && now < @rung.last + PAUSE_S) || Recorder.stats[:mode] != :flight
+
+          @rung << now
+          Thread.new { dump(why) }.name = "headway recorder"
+          true
         end
 
         private

@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+Rails.application.configure do
+  # Headway is on in every environment but test. HEADWAY=0 in the environment turns it off, whatever this file says.
+  # config.headway.enabled = Rails.env.production?
+
+  # How threads are scheduled: :fair, :quantum, or :observe, which only measures.
+  # config.headway.policy = :fair
+  # config.headway.quantum_ms = 100
+  # config.headway.preempt = :signal
+
+  # What is measured: requests (env["headway.request"]), Active Job's jobs, and each SQL query's wait for the GVL.
+  # config.headway.requests = true
+  # config.headway.jobs = true
+  # config.headway.queries = true
+
+  # "GVL wait: 1.2ms" in the log line that ends a request.
+  # config.headway.log = true
+
+  # Requests: the share that is looked at; a Server-Timing header, which every client sees; a class of your own naming.
+  # config.headway.sample = 1
+  # config.headway.server_timing = Rails.env.development?
+  # config.headway.route = ->(env) { "#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]}" }
+
+  # A recorder; Rails' queries, templates, cache calls, jobs and actions become spans in its traces. This one keeps the last
+  # million events and writes them to a file when a request has waited for longer than wait_threshold seconds in all.
+  # config.headway.recorder = { mode: :flight, file: Rails.root.join("log/headway.headway").to_s }
+  # config.headway.wait_threshold = 0.5
+  # config.headway.markers = true
+end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require_relative "work"
+require_relative "integrations/options"
+require_relative "rack/route"
+
+module Headway
+  # Rack middleware: tells of each request how long its thread ran, waited for the GVL and was suspended, up to the last byte of the
+  # body. Put it first.
+  #
+  #   use Headway::Rack                                        # env["headway.request"] is a Headway::Work
+  #   use Headway::Rack, server_timing: true, sample: 0.1      # a Server-Timing header on one request in ten
+  #   use Headway::Rack, wait_threshold: 0.5                   # has the flight recorder dump when a request waited for longer
+  #
+  # Headway must be started; until then nothing is measured. A fault in here never breaks a request.
+  class Rack
+    REQUEST = "headway.request"
+    FINISHED = "rack.response_finished"
+    TIMING = "server-timing"
+    OPTIONS = Integrations::Options.new(
+      "Headway::Rack", { route: Integrations::Options::CALLABLE, sample: Integrations::Options::SHARE,
+                         server_timing: Integrations::Options::SWITCH, wait_threshold: Integrations::Options::SECONDS },
+      start: false
+    )
+    private_constant :FINISHED, :TIMING, :OPTIONS
+
+    # @param app [#call]
+    # @param route [#call, nil] given env, names the request's class; default: {Route}
+    # @param sample [Numeric] share of requests that are looked at, 0 to 1
+    # @param server_timing [Boolean] whether the response says it, to whoever asked
+    # @param wait_threshold [Numeric, nil] seconds: a request that waited longer for the GVL makes the flight recorder dump
+    # @raise [SettingError] an option that isn't there, or a value that means nothing
+    def initialize(app, **options)
+      options = OPTIONS.check(options)
+      @app = app
+      @route = options[:route]
+      @routes = Route.new
+      @sample = options.fetch(:sample, 1)
+      @server_timing = options[:server_timing]
+      @wait_threshold = options[:wait_threshold]
+      @finish = ->(env, status, _headers, error) { finish(env, status, error) }
+    end
+
+    # @param env [Hash]
+    # @return [Array] the application's response
+    def call(env)
+      work = Integrations::Guard.guard("Headway::Rack") { start(env) }
+      return @app.call(env) unless work
+
+      told = env[FINISHED]
+      response = returned = nil
+      begin
+        response = mark(work) { @app.call(env) }
+        returned = true
+      ensure
+        # An exception, a throw or a kill: nobody will close a body.
+        finish(env, nil, $!) unless returned || told
+      end
+      Integrations::Guard.guard("Headway::Rack") { complete(env, work, response, told) } || response
+    end
+
+    private
+
+    def start(env)
+      return if env[REQUEST] || (@sample < 1 && rand >= @sample) || !Headway.started?
+
+      # A server that can calls it when all is sent; else whoever closes the body does.
+      env[FINISHED]&.push(@finish)
+      env[REQUEST] = Work.start(:request, @routes.name(env))
+    end
+
+    def mark(work, &block)
+      Recorder.recording? ? Headway.mark(work.name, &block) : yield
+    end
+
+    def complete(env, work, response, told)
+      work.status = Integer(response[0])
+      work.times # all that is known when another thread sends the body
+      return response unless @server_timing || !told
+
+      status, headers, body = *response
+      [status, @server_timing ? timed(headers, work) : headers, told ? body : closing(env, status, body)]
+    end
+
+    def closing(env, status, body)
+      require "rack/body_proxy"
+      ::Rack::BodyProxy.new(body) { finish(env, status, nil) }
+    end
+
+    def finish(env, status, error)
+      Integrations::Guard.guard("Headway::Rack") do
+        work = env[REQUEST]
+        next if work.finished?
+
+        work.status ||= status
+        work.name = @route ? @route.call(env).to_s : @routes.name(env, work.status)
+        work.finish(error)
+        Recorder::Alarm.ring("request") if @wait_threshold && work.waiting > @wait_threshold
+      end
+    end
+
+    # Milliseconds until the body begins.
+    def timed(headers, work)
+      name = headers.keys.find { |key| TIMING.casecmp?(key) } || TIMING
+      running, waiting, suspended = work.times.map { |seconds| (seconds * 1000).round(3) }
+      said = "gvl-run;dur=#{running}, gvl-wait;dur=#{waiting}, idle;dur=#{suspended}"
+      headers.merge(name => [*headers[name], said].join(", "))
+    end
+  end
+end

@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+module Headway
+  class Rack
+    # Names a request's class: requests that are alike. The route where the framework tells it, else the path with what looks like
+    # an identifier left out.
+    class Route
+      METHODS = %w[GET HEAD POST PUT PATCH DELETE OPTIONS TRACE].to_h { |name| [name, name] }.freeze
+      # 42, a UUID, a hash, a token
+      IDENTIFIER = %r{/(?:\d+|\h{8}-\h{4}-[\h-]+|\h{16,}|[^/]{41,})(?=/|\.|\z)}
+      FORMAT = "(.:format)"
+      MOST_NAMES = 500
+      OTHERS = "(others)"
+      private_constant :METHODS, :IDENTIFIER, :FORMAT, :MOST_NAMES, :OTHERS
+
+      def initialize
+        @names = {}
+      end
+
+      # @param env [Hash]
+      # @param status [Integer, nil] nil: nobody has routed the request yet
+      # @return [String] such as "GET /users/:id"; of a bounded number
+      def name(env, status = nil)
+        route = framework_route(env)
+        return bounded(route) if route
+
+        method = METHODS.fetch(env["REQUEST_METHOD"], "OTHER")
+        status == 404 ? "#{method} (not found)" : bounded("#{method} #{pattern(env)}")
+      end
+
+      private
+
+      def framework_route(env)
+        sinatra = env["sinatra.route"] and return sinatra
+        rails = env["action_dispatch.route_uri_pattern"] || env["action_dispatch.route"]&.path&.spec&.to_s
+        "#{METHODS.fetch(env["REQUEST_METHOD"], "OTHER")} #{rails.delete_suffix(FORMAT)}" if rails
+      end
+
+      def pattern(env)
+        path = "#{env["SCRIPT_NAME"]}#{env["PATH_INFO"]}".scrub
+        path.empty? ? "/" : path.gsub(IDENTIFIER, "/:id")
+      end
+
+      # Once there are so many, a new one is one of the others: scanners ask for thousands.
+      def bounded(name)
+        @names[name] || (@names.size < MOST_NAMES ? @names[name] = name : OTHERS)
+      end
+    end
+  end
+end

@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require_relative "work"
+require_relative "integrations/options"
+require_relative "rails/active_jobs"
+require_relative "rails/markers"
+require_relative "rails/queries"
+require_relative "rails/railtie"
+
+module Headway
+  # Headway in Rails, as config.headway says (`rails generate headway:install` writes an initializer that names every option). By
+  # default it starts with the application in every environment but test, puts {Headway::Rack} first, makes works of Active Job's
+  # jobs, splits the time of SQL queries and marks what Rails does in traces.
+  module Rails
+    OPTIONS = begin
+      switch = Integrations::Options::SWITCH
+      Integrations::Options.new(
+        "config.headway",
+        { enabled: switch, recorder: Integrations::Options::RECORDING, requests: switch, jobs: switch, queries: switch, markers: switch,
+          log: switch, sample: Integrations::Options::SHARE, server_timing: switch,
+          wait_threshold: Integrations::Options::SECONDS, route: Integrations::Options::CALLABLE }
+      )
+    end
+    REQUESTS = %i[sample server_timing wait_threshold route].freeze
+    SUBSCRIBERS = { jobs: ActiveJobs, queries: Queries, markers: Markers }.freeze
+    private_constant :OPTIONS, :REQUESTS, :SUBSCRIBERS
+
+    class << self
+      # Before the application's own subscribers, which then find what these leave in an event's payload.
+      # @return [void]
+      def subscribe
+        @subscriptions = SUBSCRIBERS.transform_values do |subscriber|
+          ActiveSupport::Notifications.subscribe(subscriber::EVENTS, subscriber.new)
+        end
+      end
+
+      # @param app [::Rails::Application]
+      # @return [void]
+      # @raise [SettingError] an option that isn't there, or a value that means nothing
+      def start(app)
+        options = OPTIONS.check(app.config.headway.to_h, at: ["config"])
+        enabled = options.fetch(:enabled) { !::Rails.env.test? }
+        SUBSCRIBERS.each_key { |name| unsubscribe(name) unless enabled && options.fetch(name, true) }
+        return unless enabled
+
+        start_headway(options)
+        app.middleware.insert_before(0, Headway::Rack, **options.slice(*REQUESTS)) if options.fetch(:requests, true)
+        ActiveSupport.on_load(:action_controller) { include Log } if options.fetch(:log, true)
+        Work.subscribe { |work| publish(work) }
+      end
+
+      private
+
+      # A server's own configuration may have started it with settings of its own, which defaults don't change.
+      def start_headway(options)
+        start = Integrations::Options.start(options)
+        Headway.start(**start) if start.any? || !Headway.started?
+        Recorder.start(**options[:recorder]) if options[:recorder] && Headway.started?
+      end
+
+      def unsubscribe(name)
+        ActiveSupport::Notifications.unsubscribe(@subscriptions.delete(name)) if @subscriptions[name]
+      end
+
+      # request.headway and job.headway, for those who listen.
+      def publish(work)
+        name = "#{work.kind}.headway"
+        ActiveSupport::Notifications.instrument(name, work: work) if ActiveSupport::Notifications.notifier.listening?(name)
+      end
+    end
+
+    # Adds to the line that ends a request in the log, and to the payload of process_action.action_controller (:gvl_wait, seconds).
+    module Log
+      extend ActiveSupport::Concern
+
+      class_methods do
+        def log_process_action(payload)
+          wait = payload[:gvl_wait]
+          wait ? super << format("GVL wait: %.1fms", wait * 1000) : super
+        end
+      end
+
+      private
+
+      def append_info_to_payload(payload)
+        super
+        work = Work.current
+        payload[:gvl_wait] = work.waiting if work&.measured?
+      end
+    end
+  end
+end

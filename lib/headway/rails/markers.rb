@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+module Headway
+  module Rails
+    # While something records, what Rails does becomes spans in the trace: queries, templates, the cache, jobs, actions.
+    class Markers
+      EVENTS = /\A(?:sql\.active_record|render_\w+\.action_view|cache_\w+\.active_support|perform\.active_job|process_action\.action_controller)\z/
+      VIEWS = %r{\A.*/app/views/}
+      private_constant :VIEWS
+
+      def start(name, _id, payload)
+        return unless Recorder.recording?
+
+        Integrations::Guard.guard("Headway's markers") { payload[:headway_mark] = Native.begin_mark(text(name, payload)) }
+      end
+
+      def finish(_name, _id, payload)
+        mark = payload.delete(:headway_mark) or return
+        Integrations::Guard.guard("Headway's markers") { Native.end_mark(mark) }
+      end
+
+      private
+
+      def text(name, payload)
+        case name
+        when "sql.active_record" then "sql #{payload[:name]}".rstrip
+        when "perform.active_job" then "perform #{payload[:job].class.name}"
+        when "process_action.action_controller" then "#{payload[:controller]}##{payload[:action]}"
+        when /\Arender_/ then "render #{payload[:identifier].to_s.sub(VIEWS, "")}".rstrip
+        else name.delete_suffix(".active_support")
+        end
+      end
+    end
+  end
+end

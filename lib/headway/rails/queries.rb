@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+module Headway
+  module Rails
+    # Splits the time of each SQL query: into what the thread waited for the GVL, and the rest, which is the database's and the
+    # client's. Later subscribers find it in the event's payload, as payload[:headway][:gvl_wait] and [:database], in seconds; the
+    # request's or job's {Work} has the sum, as parts[:sql].
+    class Queries
+      EVENTS = "sql.active_record"
+
+      def start(_name, _id, payload)
+        Integrations::Guard.guard("Headway's split of queries") { payload[:headway] = Headway.thread_account }
+      end
+
+      def finish(_name, _id, payload)
+        Integrations::Guard.guard("Headway's split of queries") do
+          before = payload.delete(:headway)
+          after = before && Headway.thread_account
+          split(before, after, payload) if after
+        end
+      end
+
+      private
+
+      def split(before, after, payload)
+        wall = after.sum - before.sum
+        wait = after[1] - before[1]
+        return if wait.negative? || wall.negative? # Headway was started anew meanwhile
+
+        payload[:headway] = { gvl_wait: wait, database: wall - wait }
+        Work.current&.add(:sql, wall, wait) unless payload[:cached]
+      end
+    end
+  end
+end

@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+require "sidekiq"
+require_relative "work"
+require_relative "integrations/options"
+require_relative "integrations/log" if Headway.supported?
+
+module Headway
+  # Headway in Sidekiq's server, every capsule of it:
+  #
+  #   Sidekiq.configure_server do |config|
+  #     Headway::Sidekiq.install(config)      # or with options: policy: :fair, quantum_ms: 50, log_interval: 60
+  #   end
+  #
+  # Each job is a {Work}, named by its class. The priority Sidekiq gives its threads is left alone.
+  module Sidekiq
+    OPTIONS = Integrations::Options.new(
+      "Headway::Sidekiq.install", { recorder: Integrations::Options::RECORDING, log_interval: Integrations::Options::SECONDS,
+                                    sample: Integrations::Options::SHARE }
+    )
+    private_constant :OPTIONS
+
+    class << self
+      # Starts Headway, and has Sidekiq tell of its jobs.
+      #
+      # @param config [::Sidekiq::Config]
+      # @param policy [:fair, :quantum, :observe, nil] this and the next two: see {Headway.start}
+      # @param quantum_ms [Numeric, nil]
+      # @param preempt [:signal, :poll, nil]
+      # @param recorder [Hash, nil] what to give {Recorder.start}
+      # @param log_interval [Numeric, nil] seconds between lines in Sidekiq's log
+      # @param sample [Numeric] share of jobs that are looked at, 0 to 1
+      # @return [void]
+      # @raise [SettingError] an option that isn't there, or a value that means nothing
+      def install(config, **options)
+        options = OPTIONS.check(options, at: caller(1, 1))
+        # At once, so that processes forked later have the hooks; and again in those, which does nothing where it is on.
+        started = Headway.start(**Integrations::Options.start(options))
+        config.server_middleware { |chain| chain.prepend(Middleware, options.fetch(:sample, 1)) }
+        log = options[:log_interval] && started && Integrations::Log.new(options[:log_interval]) { |line| config.logger.info(line) }
+        config.on(:startup) { Integrations::Guard.guard("Headway::Sidekiq") { start(config, options, log) } }
+        config.on(:shutdown) { Integrations::Guard.guard("Headway::Sidekiq") { stop(log) } }
+      end
+
+      private
+
+      def start(config, options, log)
+        return unless Headway.started? || Headway.start(**Integrations::Options.start(options))
+
+        Recorder.start(**options[:recorder]) if options[:recorder]
+        log&.start
+        config.logger.info("Headway #{VERSION}: policy #{Headway.policy}, quantum #{Headway.quantum_ms} ms, preempt #{Headway.preempt}")
+      end
+
+      def stop(log)
+        log&.stop
+        Recorder.stop
+      end
+    end
+
+    # Around each job.
+    class Middleware
+      include ::Sidekiq::ServerMiddleware
+
+      # @param sample [Numeric]
+      def initialize(sample = 1)
+        @sample = sample
+      end
+
+      # @param job [Hash] as it was queued
+      # @param queue [String]
+      # @return what the job returns
+      def call(_instance, job, queue, &block)
+        work = Integrations::Guard.guard("Headway::Sidekiq") { start(job, queue) }
+        return yield unless work
+
+        begin
+          Recorder.recording? ? Headway.mark(work.name, &block) : yield
+        rescue Exception => error # passed on
+          raise
+        ensure
+          Integrations::Guard.guard("Headway::Sidekiq") { work.finish(error) }
+        end
+      end
+
+      private
+
+      def start(job, queue)
+        return if (@sample < 1 && rand >= @sample) || !Headway.started?
+
+        # An Active Job comes wrapped in a class of Sidekiq's.
+        Work.start(:job, (job["wrapped"] || job["class"]).to_s).tap { |work| work.queue = queue }
+      end
+    end
+  end
+end

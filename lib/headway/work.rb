@@ -1,0 +1,158 @@
+# frozen_string_literal: true
+
+require_relative "integrations/guard"
+
+module Headway
+  # A request or a job, and what its thread did meanwhile. A server's integration starts and finishes it; the program may look at
+  # the one under way, {Work.current}, which a Rack application also finds in env["headway.request"].
+  #
+  # Times are of the thread. Where fibers share it ({#shared?}), running and suspended are theirs together; waiting still is what
+  # the GVL cost this work.
+  class Work
+    CURRENT = :headway_work
+    NOTHING = [0.0, 0.0, 0.0].freeze
+    # A share of the work: how often, seconds in all, seconds of them waiting for the GVL.
+    Part = Struct.new(:count, :wall, :waiting)
+    private_constant :CURRENT, :NOTHING
+
+    @subscribers = [].freeze
+
+    class << self
+      # @return [Work, nil] what the current thread works at
+      def current
+        Thread.current[CURRENT]
+      end
+
+      # @param kind [:request, :job]
+      # @param name [String] its class: work that is alike, such as "GET /users/:id"
+      # @return [Work]
+      def start(kind, name)
+        Thread.current[CURRENT] = new(kind, name)
+      end
+
+      # Has the block called with each finished work, on the work's thread. An error in it is noted, and breaks nothing.
+      #
+      # @return [Proc] for {unsubscribe}
+      def subscribe(&block)
+        @subscribers = [*@subscribers, block].freeze
+        block
+      end
+
+      # @param block [Proc] as {subscribe} returned it
+      # @return [void]
+      def unsubscribe(block)
+        @subscribers = (@subscribers - [block]).freeze
+      end
+
+      # @return [void]
+      def publish(work)
+        @subscribers.each { |subscriber| Integrations::Guard.guard("a subscriber of Headway::Work") { subscriber.call(work) } }
+      end
+    end
+
+    # @return [:request, :job]
+    attr_reader :kind
+    # @return [String]
+    attr_accessor :name
+    # @return [Integer, nil] of a request's response
+    attr_accessor :status
+    # @return [String, nil] a job's
+    attr_accessor :queue
+    # @return [Exception, nil] what ended it
+    attr_reader :error
+    # @return [Hash{Symbol => Part}] what parts of it took, :sql for one
+    attr_reader :parts
+
+    def initialize(kind, name)
+      @kind = kind
+      @name = name
+      @outer = Work.current if kind == :job # one done inside of a request; requests don't nest
+      @thread = Thread.current
+      @shared = !Fiber.current_scheduler.nil?
+      @parts = {}
+      @times = NOTHING
+      @started = clock
+      @before = Headway.thread_account
+    end
+
+    # @return [Float] seconds holding the GVL
+    def running
+      times[0]
+    end
+
+    # @return [Float] seconds waiting for the GVL
+    def waiting
+      times[1]
+    end
+
+    # @return [Float] seconds doing neither: sleeping, in I/O, or in native code without the GVL
+    def suspended
+      times[2]
+    end
+
+    # @return [Float] seconds, until now or until it was finished
+    def wall
+      @wall || (clock - @started)
+    end
+
+    # @return [Boolean] whether its thread is known to Headway: false means all times are 0
+    def measured?
+      !@before.nil?
+    end
+
+    # @return [Boolean] whether the thread had a fiber scheduler
+    def shared?
+      @shared
+    end
+
+    # @return [Boolean]
+    def finished?
+      !@wall.nil?
+    end
+
+    # @return [Array(Float, Float, Float)] running, waiting, suspended: until now, or until the work left its thread
+    def times
+      return @times if @wall || @before.nil? || !@thread.equal?(Thread.current)
+
+      now = Headway.thread_account
+      # After a new start of Headway accounts begin at nothing.
+      @times = [gain(now, 0), gain(now, 1), gain(now, 2)].freeze if now
+      @times
+    end
+
+    # Adds to a part of the work.
+    # @return [void]
+    def add(part, wall, waiting)
+      sum = @parts[part] ||= Part.new(0, 0.0, 0.0)
+      sum.count += 1
+      sum.wall += wall
+      sum.waiting += waiting
+    end
+
+    # Ends it, once.
+    #
+    # @param error [Exception, nil] what ended it
+    # @return [void]
+    def finish(error = nil)
+      return if @wall
+
+      times
+      @error = error
+      @wall = clock - @started
+      Thread.current[CURRENT] = @outer if Work.current.equal?(self)
+      @outer = nil
+      Work.publish(self)
+    end
+
+    private
+
+    def gain(now, index)
+      gain = now[index] - @before[index]
+      gain.positive? ? gain : 0.0
+    end
+
+    def clock
+      Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+# Puma's plugin: in config/puma.rb
+#
+#   plugin :headway
+#   headway policy: :fair, quantum_ms: 50, log_interval: 60      # if something is to be otherwise than by default
+#
+# Options are those of Headway.start; recorder:, a Hash of those of Headway::Recorder.start; and log_interval:, seconds between lines
+# in Puma's log. Puma.stats and pumactl stats have headway_… of each worker.
+
+require "puma/plugin"
+require "puma/dsl"
+require "puma/server"
+require "headway"
+require "headway/puma"
+require "headway/integrations/log" if Headway.supported?
+
+Puma::Server.prepend(Headway::Puma::Server)
+
+module Puma
+  class DSL
+    # @raise [Headway::SettingError] that names the line of the configuration
+    def headway(**options)
+      Headway::Puma.configure(options, caller(1, 1))
+    end
+  end
+end
+
+Puma::Plugin.create do
+  def start(launcher)
+    Headway::Puma.start(launcher)
+  end
+end

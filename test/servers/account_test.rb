@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+require "harness/trap_test"
+
+# Headway.thread_account and Headway::Work: what a thread did between two moments.
+class AccountTest < Harness::TrapTest
+  test_under %i[fair_signal quantum_signal observe], "an account adds up to the clock" do
+    first, started = Headway.thread_account, now
+    beside_cpu_threads(2) { 20.times { sleep 0.001 } }
+    compute(0.01)
+    second, ended = Headway.thread_account, now
+    running, ready, suspended = first.zip(second).map { |before, after| after - before }
+    assert_in_delta ended - started, running + ready + suspended, 0.002
+    assert_operator suspended, :>=, 0.02
+    assert_operator running, :>, 0.0
+    assert_operator ready, :>, 0.0
+  end
+
+  def test_without_headway_there_is_none
+    assert_nil Headway.thread_account
+    work = Headway::Work.start(:job, "x")
+    refute work.measured?
+    work.finish
+    assert_equal [0.0, 0.0, 0.0], work.times
+    assert_operator work.wall, :>, 0
+  end
+
+  def test_an_account_makes_one_object
+    with_headway(:observe) do
+      Headway.thread_account
+      GC.start
+      GC.disable
+      before = GC.stat(:total_allocated_objects)
+      100.times { Headway.thread_account }
+      assert_operator GC.stat(:total_allocated_objects) - before, :<=, 110
+    ensure
+      GC.enable
+    end
+  end
+
+  def test_work_is_told_to_whoever_asked_and_a_fault_there_breaks_nothing
+    with_headway do
+      seen = []
+      Headway::Work.subscribe { raise "broken" }
+      asked = Headway::Work.subscribe { |work| seen << work }
+      _, err = capture_io do
+        2.times do
+          work = Headway::Work.start(:job, "Mail")
+          assert_same work, Headway::Work.current
+          sleep 0.002
+          work.add(:sql, 0.5, 0.25)
+          work.finish
+          assert_nil Headway::Work.current
+        end
+      end
+      assert_equal 1, err.scan("a subscriber of Headway::Work failed").size, err
+      assert_equal %w[Mail Mail], seen.map(&:name)
+      assert_operator seen.first.suspended, :>=, 0.0015
+      assert_in_delta seen.first.wall, seen.first.times.sum, 0.005
+      assert_equal [1, 0.5, 0.25], seen.first.parts[:sql].to_a
+      Headway::Work.unsubscribe(asked)
+      Headway::Work.start(:job, "Mail").finish
+      assert_equal 2, seen.size
+    end
+  end
+
+  def test_a_new_start_in_between_takes_no_time_back
+    with_headway do
+      sleep 0.01
+      work = Headway::Work.start(:job, "Mail")
+      Headway.stop
+      Headway.start
+      assert(work.times.none?(&:negative?))
+    end
+  end
+
+  def test_marks_that_are_no_blocks
+    require "tmpdir"
+    Dir.mktmpdir do |directory|
+      file = File.join(directory, "out.headway")
+      with_headway do
+        assert_nil Headway::Native.begin_mark("early")
+        Headway::Recorder.start(file: file)
+        outer = Headway::Native.begin_mark("outer")
+        inner = Headway::Native.begin_mark(:inner)
+        Headway::Native.end_mark(inner)
+        Headway::Native.end_mark(outer)
+        Headway::Native.end_mark(nil)
+        Headway::Recorder.stop
+        Headway::Native.end_mark(outer)
+      end
+      marks = Headway::Trace.open(file).to_h[:marks]
+      assert_equal %w[inner outer], marks.map { |mark| mark[:name] }.sort
+      marks.each { |mark| refute_nil mark[:end_s] }
+    end
+  end
+end

@@ -1,0 +1,128 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "headway"
+require "json"
+require "servers/server_process"
+
+# plugin :headway in real Pumas.
+class PumaTest < Minitest::Test
+  include Harness::Serving
+
+  APP = <<~RUBY
+    require "headway"
+    use Headway::Rack, server_timing: true
+    run(lambda do |env|
+      case env["PATH_INFO"]
+      when "/pid" then [200, {}, ["\#{Process.pid} \#{Headway.policy} \#{Headway.quantum_ms} \#{Headway.started?}"]]
+      when "/fails" then raise "oops"
+      else
+        t = Thread.new { 300_000.times { } }
+        sleep 0.005
+        t.join
+        [200, {}, ["hello"]]
+      end
+    end)
+  RUBY
+
+  def test_a_single_puma
+    puma("log_interval: 0.2, quantum_ms: 50")
+    assert_equal "#{@puma.pid} fair 50 true", get(@port, "/pid").body
+    response = get(@port)
+    assert_equal "hello", response.body
+    assert_match(/\Agvl-run;dur=[\d.]+, gvl-wait;dur=[\d.]+, idle;dur=[\d.]+\z/, response["server-timing"])
+    assert_equal "500", get(@port, "/fails").code
+    stats = statistics
+    assert_operator stats["headway_running_ms"], :>, 0
+    assert_operator stats["headway_waits"], :>, 0
+    assert_operator stats["requests_count"], :>, 0
+    @puma.await_output(/headway: \d+ s: GVL held \d+ % of it, \d+ waits of [\d.]+ ms, \d+ preemptions/)
+    assert_includes @puma.output, "* Headway #{Headway::VERSION}: policy fair, quantum 50 ms, preempt signal"
+    @puma.stop(:KILL) # Puma 8.0, asked for its statistics, doesn't always heed a gentler signal, with or without us
+  end
+
+  def test_it_ends_when_asked_to
+    puma("recorder: { file: 'out.headway', mode: :flight, events: 1000 }")
+    assert_equal "hello", get(@port).body
+    assert_predicate @puma.stop(:INT), :success?, @puma.output
+    assert_path_exists File.join(@directory, "out.headway")
+  end
+
+  def test_every_worker_also_after_a_phased_restart
+    puma("policy: :quantum, quantum_ms: 20, log_interval: 0.3, recorder: { file: 'out.headway', events: 10_000 }",
+         "workers 2", "worker_check_interval 1")
+    @puma.await_output(/Worker 1.*booted/)
+    before = worker_answers
+    assert_equal ["quantum 20 true"], before.map { |_, *rest| rest.join(" ") }.uniq
+    status = @puma.await("every worker's statistics") { statistics_of_all_workers }
+    assert_equal before.map(&:first).sort, status.map { |row| row["pid"].to_s }.sort
+    status.each { |row| assert_operator row["last_status"]["headway_suspended_ms"], :>, 0 }
+
+    @puma.signal(:USR1)
+    after = @puma.await("new workers") { answers = worker_answers; answers unless answers.flatten.intersect?(before.map(&:first)) }
+    assert_equal ["quantum 20 true"], after.map { |_, *rest| rest.join(" ") }.uniq
+    assert_match(/\[\d+\] headway: \d+ s: GVL held/, @puma.output.lines.grep(/headway: /).last)
+    @puma.stop
+    assert_path_exists File.join(@directory, "out.headway")
+    (before + after).each { |pid,| assert_path_exists File.join(@directory, "out.#{pid}.headway") }
+  end
+
+  def test_fork_worker
+    puma("", "workers 2", "fork_worker 0", "worker_check_interval 1")
+    @puma.await_output(/Worker 1.*booted/)
+    before = worker_answers.map(&:first)
+    @puma.signal(:URG) # Puma's own signal for a refork, which Headway leaves to Puma
+    @puma.await("a worker forked from worker 0") { (worker_answers.map(&:first) - before).any? }
+    assert_equal ["fair 100 true"], worker_answers.map { |_, *rest| rest.join(" ") }.uniq
+  end
+
+  def test_an_option_that_is_not_there_is_named_in_one_line
+    { "quantum: 50" => "quantum is no option of headway in Puma's configuration: give policy, quantum_ms, preempt, recorder or log_interval",
+      "policy: :fast" => 'policy is "fast": give fair, quantum or observe',
+      "log_interval: '1'" => 'log_interval is "1": give seconds, such as 60',
+      "recorder: { on_signal: 'USR2' }" => "on_signal is USR2, which Puma listens to itself: give another, such as PROF",
+      "recorder: { path: 'x' }" => "recorder has :path: give a Hash of file, events, mode, wait_threshold, on_signal" }.each do |options, message|
+      puma(options, await: false)
+      refute_predicate @puma.wait, :success?
+      lines = @puma.output.lines.map(&:chomp)
+      assert_equal 1, lines.size, @puma.output
+      assert_match(/config\.rb:4:.*#{Regexp.escape(message)} \(Headway::SettingError\)/, lines.first)
+    end
+  end
+
+  def test_off_by_the_environment
+    puma("log_interval: 0.1", env: { "HEADWAY" => "0" })
+    assert_match(/false\z/, get(@port, "/pid").body)
+    assert_equal "hello", get(@port).body
+    assert_predicate @puma.stop(:INT), :success?, @puma.output
+  end
+
+  private
+
+  def puma(options, *lines, await: true, env: {})
+    @port = Harness::ServerProcess.free_port
+    write("config.ru", APP)
+    @control = Harness::ServerProcess.free_port
+    config = ["threads 3, 3", "bind 'tcp://127.0.0.1:#{@port}'; activate_control_app 'tcp://127.0.0.1:#{@control}', no_token: true", "plugin :headway", ("headway #{options}" unless options.empty?), *lines]
+    write("config.rb", "#{config.compact.join("\n")}\n")
+    @puma = serve(gem_program("puma"), "-C", "config.rb", "config.ru", env: env)
+    @puma.await_output(/Use Ctrl-C to stop/) if await
+  end
+
+  # [[pid, policy, quantum, started], …] of both workers, as requests see them.
+  def worker_answers
+    @puma.await("an answer of each worker") do
+      answers = Array.new(8) { Thread.new { get(@port, "/pid").body.split } }.map(&:value).uniq
+      answers if answers.size >= 2
+    rescue SystemCallError, EOFError
+      nil
+    end
+  end
+
+  def statistics = JSON.parse(get(@control, "/stats").body)
+
+  def statistics_of_all_workers
+    status = statistics["worker_status"]
+    status if status.size == 2 && status.all? { |row| row["last_status"].key?("headway_waits") }
+  end
+end

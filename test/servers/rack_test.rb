@@ -1,0 +1,183 @@
+# frozen_string_literal: true
+
+require "harness/recorder_test"
+require "rack"
+require "rack/lint"
+require "rack/mock_request"
+require "servers/server_process"
+
+# Headway::Rack in front of applications of every kind.
+class RackTest < Harness::RecorderTest
+  BUSY = ->(seconds) { now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }; till = now[] + seconds; nil while now[] < till }
+
+  # A body that works while it is sent.
+  class Streamed
+    def each
+      3.times { |number| sleep(0.01); yield number.to_s }
+    end
+
+    def close = @closed = true
+    def closed? = @closed
+  end
+
+  def test_a_request_is_accounted_for_to_the_last_byte
+    seen = nil
+    body = Streamed.new
+    works = finished do
+      app = stack(->(env) { seen = env["headway.request"]; BUSY[0.02]; [200, { "content-type" => "text/plain" }, body] })
+      response = Rack::MockRequest.new(Rack::Lint.new(app)).get("/items/42/parts/5f0c2d1e-1111-4222-8333-abcdefabcdef.json")
+      assert_equal "012", response.body
+    end
+    work, = works
+    assert_same seen, work
+    assert body.closed?
+    assert_equal ["GET /items/:id/parts/:id.json", :request, 200, nil], [work.name, work.kind, work.status, work.error]
+    assert_operator work.suspended, :>=, 0.029
+    assert_operator work.running, :>=, 0.01
+    assert_in_delta work.wall, work.times.sum, 0.01
+    assert_nil Headway::Work.current
+  end
+
+  def test_a_server_that_tells_when_it_has_finished_is_believed
+    body = ["hello"]
+    works = finished do
+      app = stack(->(_env) { [200, {}, body] })
+      env = environment("rack.response_finished" => [])
+      response = app.call(env)
+      assert_same body, response[2], "left as it is, so that the server may send it as it likes"
+      refute env["headway.request"].finished?
+      sleep 0.01
+      env["rack.response_finished"].reverse_each { |told| told.call(env, 200, {}, nil) }
+      assert env["headway.request"].finished?
+    end
+    assert_operator works.first.suspended, :>=, 0.009
+  end
+
+  def test_waiting_beside_computing_threads
+    works = finished(:observe) do
+      beside_cpu_threads(2) { stack(->(_env) { sleep 0.002; [204, {}, []] }).call(environment)[2].close }
+    end
+    assert_operator works.first.waiting, :>=, 0.05
+  end
+
+  def test_exceptions_throws_and_kills_pass
+    works = finished do
+      app = stack(->(env) { env["what"].call })
+      assert_raises(KeyError) { app.call(environment("what" => -> { {}.fetch(1) })) }
+      assert_raises(NotImplementedError) { app.call(environment("what" => -> { raise NotImplementedError })) }
+      assert_equal 1, catch(:async) { app.call(environment("what" => -> { throw :async, 1 })) }
+      Thread.new { app.call(environment("what" => -> { Thread.current.kill; sleep })) }.join
+    end
+    assert_equal [KeyError, NotImplementedError, nil, nil], works.map { |work| work.error&.class }
+    assert_nil Headway::Work.current
+  end
+
+  def test_a_fault_of_ours_breaks_no_request
+    _, err = capture_subprocess_io do
+      with_headway do
+        app = Headway::Rack.new(->(_env) { [200, {}, ["fine"]] }, route: ->(_env) { raise "no route" })
+        2.times { assert_equal ["fine"], Rack::MockRequest.new(app).get("/").body.lines }
+        odd = Headway::Rack.new(->(_env) { [Object, nil, ["odd"]] }, server_timing: true)
+        assert_equal [Object, nil, ["odd"]], odd.call(environment)
+        assert_equal 200, app.call(environment("rack.response_finished" => [].freeze, "PATH_INFO" => "\xff", "REQUEST_METHOD" => nil))[0]
+        assert_equal 200, app.call({})[0]
+      end
+    end
+    assert_equal 1, err.lines.grep(/\Aheadway: Headway::Rack failed and was left out: /).size, err
+  end
+
+  def test_server_timing
+    finished do
+      app = stack(->(_env) { [200, { "Server-Timing" => "db;dur=1" }.freeze, ["x"]] }, server_timing: true)
+      headers = Rack::MockRequest.new(app).get("/").original_headers
+      assert_match(/\Adb;dur=1, gvl-run;dur=[\d.]+, gvl-wait;dur=[\d.]+, idle;dur=[\d.]+\z/, headers["server-timing"] || headers["Server-Timing"])
+    end
+    finished { assert_nil Rack::MockRequest.new(stack(->(_env) { [200, {}, ["x"]] })).get("/").headers["server-timing"] }
+  end
+
+  def test_sampling_and_nesting
+    works = finished do
+      none = stack(->(env) { assert_nil env["headway.request"]; [200, {}, []] }, sample: 0)
+      5.times { none.call(environment)[2] }
+      twice = stack(stack(->(_env) { [200, {}, []] }))
+      twice.call(environment)[2].close
+      some = stack(->(_env) { [200, {}, []] }, sample: 0.5)
+      300.times { body = some.call(environment)[2]; body.close if body.respond_to?(:close) }
+    end
+    assert_includes 50..250, works.size - 1
+  end
+
+  def test_classes_are_named_by_the_framework_and_bounded
+    route = Headway::Rack::Route.new
+    assert_equal "GET /users/:id", route.name(environment("action_dispatch.route_uri_pattern" => "/users/:id(.:format)"))
+    assert_equal "POST /u/:name", route.name(environment("sinatra.route" => "POST /u/:name"))
+    assert_equal "GET /a/:id/b", route.name(environment("PATH_INFO" => "/a/123/b"))
+    assert_equal "GET /a2/b", route.name(environment("PATH_INFO" => "/a2/b"))
+    assert_equal "OTHER /", route.name(environment("REQUEST_METHOD" => "PROPFIND", "PATH_INFO" => ""))
+    assert_equal "GET (not found)", route.name(environment("PATH_INFO" => "/wp-admin"), 404)
+    names = Array.new(2000) { |number| route.name(environment("PATH_INFO" => "/x#{number}")) }.uniq
+    assert_operator names.size, :<=, 501
+    assert_equal "(others)", names.last
+  end
+
+  def test_a_request_that_waited_too_long_makes_the_flight_recorder_dump
+    with_headway(:observe) do
+      Headway::Recorder.start(file: file, mode: :flight)
+      app = stack(->(_env) { sleep 0.002; [200, {}, []] }, wait_threshold: 0.05)
+      beside_cpu_threads(2) { 3.times { app.call(environment("PATH_INFO" => "/slow"))[2].close } }
+      await("the dump") { files.include?("out.request-1.headway") }
+      await("no thread of ours") { Thread.list.none? { |thread| thread.name == "headway recorder" } }
+      Headway::Recorder.stop
+    end
+    assert_includes analysis(file("out.request-1.headway"))[:marks].map { |mark| mark[:name] }, "GET /slow"
+    assert_equal %w[out.headway out.request-1.headway], files, "not again at once"
+  end
+
+  def test_bad_options
+    { { smaple: 1 } => "smaple is no option of Headway::Rack: give route, sample, server_timing or wait_threshold",
+      { sample: 2 } => "sample is 2: give a number from 0 to 1, such as 0.1",
+      { server_timing: "yes" } => 'server_timing is "yes": give true or false',
+      { wait_threshold: 0 } => "wait_threshold is 0: give seconds, such as 60",
+      { route: "x" } => 'route is "x": give a lambda' }.each do |options, message|
+      assert_equal message, assert_raises(Headway::SettingError) { Headway::Rack.new(nil, **options) }.message
+    end
+  end
+
+  def test_behind_webrick
+    write_up = file("config.ru")
+    File.write(write_up, <<~RUBY)
+      require "headway"
+      Headway.start
+      Headway::Work.subscribe { |work| warn "finished \#{work.name} \#{work.status} \#{work.suspended.round(2)}" }
+      use Headway::Rack
+      run ->(_env) { [200, { "content-type" => "text/plain" }, Enumerator.new { |out| 2.times { sleep 0.05; out << "x" } }] }
+    RUBY
+    port = Harness::ServerProcess.free_port
+    server = Harness::ServerProcess.new(Gem.bin_path("rackup", "rackup"), "-q", "-s", "webrick", "-p", port.to_s, write_up, directory: @directory)
+    body = server.await("an answer") do
+      Net::HTTP.get(URI("http://127.0.0.1:#{port}/a/1"))
+    rescue SystemCallError
+      nil
+    end
+    assert_equal "xx", body
+    server.await_output(%r{finished GET /a/:id 200 0\.1})
+  ensure
+    server&.stop
+  end
+
+  private
+
+  def stack(app, **options) = Headway::Rack.new(app, **options)
+
+  def environment(more = {}) = Rack::MockRequest.env_for("/").merge(more)
+
+  # The works that were finished during the block.
+  def finished(mode = :fair_signal)
+    works = []
+    asked = Headway::Work.subscribe { |work| works << work }
+    with_headway(mode) { yield }
+    works
+  ensure
+    Headway::Work.unsubscribe(asked)
+  end
+end

@@ -1,0 +1,181 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "headway"
+require "json"
+require "servers/server_process"
+
+# Headway in a real Rails application, served by Puma.
+class RailsTest < Minitest::Test
+  include Harness::Serving
+
+  APP = <<~'RUBY'
+    require "logger"
+    require "rails"
+    require "active_record/railtie"
+    require "action_controller/railtie"
+    require "active_job/railtie"
+    require "headway"
+
+    class Shop < Rails::Application
+      config.load_defaults 7.1
+      config.root = __dir__
+      config.eager_load = false
+      config.secret_key_base = "x" * 64
+      config.hosts.clear
+      config.logger = Logger.new($stdout)
+      config.active_job.queue_adapter = :inline
+      routes.append do
+        get "/items/:id", to: "items#show"
+        get "/fails", to: "items#fail"
+        get "/state", to: "items#state"
+      end
+    end
+
+    class Item < ActiveRecord::Base; end
+
+    class Polish < ActiveJob::Base
+      def perform = sleep(0.01)
+    end
+
+    class ItemsController < ActionController::Base
+      def show
+        # SQLite keeps the GVL; a function that sleeps lets go of it in mid-query, as a client of a database server does.
+        raw = Item.connection.raw_connection
+        raw.create_function("doze", 0) { |function| sleep 0.005; function.result = 1 }
+        Rails.cache.read("x")
+        Polish.perform_later
+        item = Item.find(params[:id])
+        beside_computing_threads { Item.connection.select_value("SELECT doze()") }
+        render inline: "<%= item.name %>", locals: { item: item }
+      end
+
+      def beside_computing_threads
+        stop = false
+        threads = Array.new(2) { Thread.new { nil until stop } }
+        yield
+      ensure
+        stop = true
+        threads.each(&:join)
+      end
+
+      def fail = raise(ArgumentError, "on purpose")
+      def state = render(json: { policy: Headway.policy, started: Headway.started?, first: Rails.application.middleware.first.name })
+    end
+  RUBY
+
+  RU = <<~'RUBY'
+    require_relative "app"
+    Shop.initialize!
+    ActiveRecord::Schema.verbose = false
+    ActiveRecord::Schema.define { create_table(:items, force: true) { |table| table.string :name } }
+    Item.create!(id: 7, name: "lamp")
+    out = ->(line) { File.write("seen", JSON.generate(line) + "\n", mode: "a") }
+    ActiveSupport::Notifications.subscribe("sql.active_record") do |event|
+      out.(["sql", event.payload[:name], event.payload[:headway], event.duration / 1000]) if event.payload[:headway]
+    end
+    %w[request job].each do |kind|
+      ActiveSupport::Notifications.subscribe("#{kind}.headway") do |event|
+        work = event.payload[:work]
+        out.([kind, work.name, work.status, work.parts[:sql]&.to_a, work.waiting, work.queue])
+      end
+    end
+    ActiveSupport::Notifications.subscribe("job.headway") { raise "a broken subscriber" }
+    run Shop
+  RUBY
+
+  def test_requests_jobs_and_queries_in_rails
+    rails("config.headway.policy = :observe; config.headway.server_timing = true;" \
+          "config.headway.recorder = { file: 'out.headway' }")
+    response = get(@port, "/items/7")
+    assert_equal "lamp", response.body
+    assert_match(/gvl-wait;dur=/, response["server-timing"])
+    assert_equal "500", get(@port, "/fails").code
+    assert_equal "404", get(@port, "/nothing").code
+    seen = @rails.await("all requests") { lines = seen_lines; lines if lines.count { |kind,| kind == "request" } == 3 }
+
+    shown, failed, missing = seen.select { |kind,| kind == "request" }
+    assert_equal ["GET /items/:id", 200], shown[1, 2]
+    assert_equal ["GET /fails", 500], failed[1, 2]
+    assert_equal ["GET (not found)", 404], missing[1, 2]
+    count, wall, waiting = shown[3]
+    assert_operator count, :>=, 2
+    assert_operator waiting, :>, 0
+    assert_operator wall, :>, waiting
+    assert_operator shown[4], :>=, waiting
+    assert_equal ["job", "Polish", nil, nil, "default"], seen.find { |kind,| kind == "job" }.values_at(0, 1, 2, 3, 5)
+
+    _, _, split, duration = seen.find { |kind, name, headway| kind == "sql" && name.nil? && headway["gvl_wait"] > 0.01 }
+    assert split, "the query that dozes waits behind two computing threads: #{seen.grep(/sql/)}"
+    assert_operator split["database"], :>=, 0.004
+    assert_in_delta duration, split["database"] + split["gvl_wait"], 0.05
+    assert_match(/Completed 200 OK in .*GVL wait: [\d.]+ms/, @rails.output)
+
+    @rails.stop
+    marks = Headway::Trace.open(File.join(@directory, "out.headway")).to_h[:marks].map { |mark| mark[:name] }.uniq
+    ["ItemsController#show", "sql Item Load", "cache_read", "perform Polish", "GET /items/:id"].each { |name| assert_includes marks, name }
+    assert(marks.any? { |name| name.start_with?("render ") })
+  end
+
+  def test_defaults_and_headway_run
+    rails("", command: [File.join(Harness::ServerProcess::ROOT, "exe/headway"), "run", "--policy", "quantum", "--"])
+    assert_equal({ "policy" => "quantum", "started" => true, "first" => "Headway::Rack" }, JSON.parse(get(@port, "/state").body))
+  end
+
+  def test_off_in_test
+    rails("", env: { "RAILS_ENV" => "test" })
+    state = JSON.parse(get(@port, "/state").body)
+    assert_equal false, state["started"]
+    refute_equal "Headway::Rack", state["first"]
+    assert_equal "lamp", get(@port, "/items/7").body
+    refute_match(/GVL wait/, @rails.output)
+  end
+
+  def test_an_option_that_is_not_there_is_named_in_one_line
+    write("app.rb", APP)
+    write("config/initializers/headway.rb", "Rails.application.configure { config.headway.quantum = 50 }")
+    run = Harness::RubyProcess.eval("require 'logger'; require '#{@directory}/app'; Shop.initialize!", env: database)
+    refute run.success?
+    assert_equal "config: quantum is no option of config.headway: give policy, quantum_ms, preempt, enabled, recorder, requests, jobs, " \
+                 "queries, markers, log, sample, server_timing, wait_threshold or route (Headway::SettingError)\n", run.err
+  end
+
+  def test_the_generator_writes_an_initializer_with_every_option
+    write("app.rb", APP)
+    run = Harness::RubyProcess.eval(<<~RUBY, env: database)
+      Dir.chdir("#{@directory}")
+      require "./app"
+      require "rails/generators"
+      Rails::Generators.invoke("headway:install", [], destination_root: Dir.pwd)
+    RUBY
+    assert run.success?, run
+    initializer = File.join(@directory, "config/initializers/headway.rb")
+    assert_path_exists initializer
+    # As if every line were taken out of its comment.
+    text = File.read(initializer).gsub(/^  # (config\.)/, '  \1').gsub(/^(# frozen.*)$/, "")
+    File.write(initializer, text)
+    checked = Harness::RubyProcess.eval("require '#{@directory}/app'; Shop.initialize!; p Headway.started?, Headway::Recorder.stats[:mode]",
+                                         env: database.merge("RAILS_ENV" => "production"))
+    assert_equal "true\n:flight\n", checked.out
+    assert checked.success?, checked
+  end
+
+  private
+
+  def database = { "DATABASE_URL" => "sqlite3:#{@directory}/shop.sqlite3", "RAILS_ENV" => "development" }
+
+  def rails(configuration, env: {}, command: [])
+    @port = Harness::ServerProcess.free_port
+    write("app.rb", APP)
+    write("config.ru", RU)
+    write("config/initializers/headway.rb", "Rails.application.configure { #{configuration} }")
+    @rails = serve(*command, *([RbConfig.ruby] if command.any?), gem_program("puma"), "-t", "2:2", "-b", "tcp://127.0.0.1:#{@port}",
+                   env: database.merge(env))
+    @rails.await_output(/Use Ctrl-C to stop/)
+  end
+
+  def seen_lines
+    path = File.join(@directory, "seen")
+    File.exist?(path) ? File.readlines(path).map { |line| JSON.parse(line) } : []
+  end
+end

@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+require "net/http"
+require "rbconfig"
+require "socket"
+require "tmpdir"
+
+module Harness
+  # A real server in a process of its own, its output in a file, started and stopped by a test.
+  class ServerProcess
+    LIMIT = 40 # seconds for anything to happen
+    ROOT = File.expand_path("../..", __dir__)
+
+    def self.free_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+
+    attr_reader :pid
+
+    # @param command [Array<String>] what follows our load path on Ruby's command line; or, program: true, a program
+    def initialize(*command, directory: Dir.pwd, env: {}, program: false)
+      @log = File.join(directory, "server-#{object_id}.log")
+      command = [RbConfig.ruby, "-I", File.join(ROOT, "lib"), *command] unless program
+      @pid = Process.spawn(env, *command, chdir: directory, out: @log, err: %i[child out], in: File::NULL)
+    end
+
+    def output = File.exist?(@log) ? File.read(@log).scrub : ""
+
+    # Waits until the block is true, or the limit; the block's value.
+    def await(what)
+      deadline = now + LIMIT * TimeLimit.seconds_scale
+      loop do
+        value = yield
+        return value if value
+        raise "#{what}: the server ended: #{@status}\n#{output}" if ended?
+        raise "#{what}: not within #{LIMIT} s\n#{output}" if now > deadline
+
+        sleep 0.02
+      end
+    end
+
+    def await_output(pattern) = await(pattern.inspect) { output[pattern] }
+
+    def signal(name) = Process.kill(name, @pid)
+
+    # @return [Process::Status]
+    def stop(signal = :TERM)
+      return @status if ended?
+
+      Process.kill(signal, @pid)
+      deadline = now + 10 * TimeLimit.seconds_scale
+      sleep 0.02 until ended? || now > deadline
+      unless ended?
+        Process.kill(:KILL, @pid)
+        @status = Process.wait2(@pid).last
+      end
+      @status
+    end
+
+    def ended?
+      @status ||= Process.wait2(@pid, Process::WNOHANG)&.last
+      !@status.nil?
+    end
+
+    # Waits for the end of a process that should not live.
+    def wait
+      deadline = now + LIMIT
+      sleep 0.02 until ended? || now > deadline
+      stop
+    end
+
+    private
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+
+  # For a test that talks to real servers.
+  module Serving
+    def setup
+      super
+      @directory = File.realpath(Dir.mktmpdir("headway-servers"))
+      @servers = []
+    end
+
+    def teardown
+      @servers.each(&:stop)
+      FileUtils.rm_rf(@directory)
+      super
+    end
+
+    def write(name, text)
+      path = File.join(@directory, name)
+      FileUtils.mkdir_p(File.dirname(path))
+      File.write(path, text)
+      path
+    end
+
+    def serve(*command, **options)
+      ServerProcess.new(*command, directory: @directory, **options).tap { |server| @servers << server }
+    end
+
+    def get(port, path = "/") = Net::HTTP.start("127.0.0.1", port, read_timeout: 20) { |http| http.get(path) }
+
+    def gem_program(gem, name = gem) = Gem.bin_path(gem, name)
+  end
+end

@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "headway"
+require "json"
+require "sidekiq"
+require "servers/server_process"
+
+# Headway::Sidekiq in a real Sidekiq with a real Redis (apt-get install redis-server, or REDIS_SERVER=path).
+class SidekiqTest < Minitest::Test
+  include Harness::Serving
+
+  APP = <<~RUBY
+    require "headway"
+    require "json"
+    Sidekiq.configure_server do |config|
+      config.logger.level = Logger::INFO
+      config.average_scheduled_poll_interval = 1
+      config.capsule("slow") { |capsule| capsule.concurrency = 1; capsule.queues = %w[slow] }
+      Headway::Sidekiq.install(config, **eval(ENV.fetch("OPTIONS", "{}")))
+    end
+    Headway::Work.subscribe do |work|
+      line = [work.name, work.queue, *work.times, work.wall, work.error&.class, Thread.current.priority, Headway.policy]
+      File.write("works", JSON.generate(line) + "\\n", mode: "a")
+    end
+    Headway::Work.subscribe { raise "a broken subscriber" }
+
+    class Sleeper
+      include Sidekiq::Job
+      def perform(seconds) = sleep(seconds)
+    end
+
+    class Cruncher
+      include Sidekiq::Job
+      sidekiq_options queue: "slow"
+      def perform(count) = count.times { }
+    end
+
+    class Failing
+      include Sidekiq::Job
+      def perform = raise(ArgumentError, "on purpose")
+    end
+  RUBY
+
+  def setup
+    super
+    @redis_port = Harness::ServerProcess.free_port
+    start_redis
+    @pool = Sidekiq::RedisConnection.create(url:, size: 1, logger: Logger.new(nil))
+  end
+
+  def teardown
+    @pool.shutdown(&:close)
+    super
+  end
+
+  def test_jobs_are_accounted_for_in_every_capsule
+    sidekiq("{ policy: :fair, log_interval: 0.2, recorder: { file: 'out.headway' } }")
+    enqueue("Cruncher", 3_000_000, queue: "slow")
+    6.times { enqueue("Sleeper", 0.05) }
+    enqueue("Failing", retry: true)
+    works = works_once(8)
+    by_class = works.group_by(&:first)
+    assert_equal({ "Cruncher" => 1, "Failing" => 1, "Sleeper" => 6 }, by_class.transform_values(&:size).sort.to_h)
+    _, queue, running, = by_class["Cruncher"].first
+    assert_equal "slow", queue
+    assert_operator running, :>, 0.005
+    by_class["Sleeper"].each do |_, _, run, waiting, suspended, wall, error|
+      assert_operator suspended, :>=, 0.049
+      assert_in_delta wall, run + waiting + suspended, 0.02
+      assert_nil error
+    end
+    assert_equal "ArgumentError", by_class["Failing"].first[6]
+    assert_equal [[-1, "fair"]], works.map { |work| work.last(2) }.uniq, "Sidekiq's own priority"
+    @sidekiq.await("the retry") { redis("zcard", "retry") == 1 }
+    @sidekiq.await_output(/headway: \d+ s: GVL held/)
+    assert_includes @sidekiq.output, "Headway #{Headway::VERSION}: policy fair, quantum 100 ms"
+    assert_equal 1, @sidekiq.output.scan("a subscriber of Headway::Work failed").size
+    assert_predicate @sidekiq.stop, :success?, @sidekiq.output
+    marks = Headway::Trace.open(File.join(@directory, "out.headway")).to_h[:marks].map { |mark| mark[:name] }
+    assert_equal %w[Cruncher Failing Sleeper], marks.uniq.sort & by_class.keys
+  end
+
+  def test_redis_gone_mid_run
+    sidekiq
+    enqueue("Sleeper", 0.01)
+    works_once(1)
+    enqueue("Sleeper", 0.5)
+    @sidekiq.await("the job to start") { redis("llen", "queue:default").zero? }
+    @redis.stop(:KILL)
+    works_once(2)
+    @sidekiq.await_output(/heartbeat|[Cc]onnection|ECONN/)
+    start_redis
+    enqueue("Sleeper", 0.02)
+    works_once(3)
+    refute_match(/headway/i, @sidekiq.output.lines.grep_v(/INFO|subscriber|connect/i).join)
+    assert_predicate @sidekiq.stop, :success?, @sidekiq.output
+  end
+
+  def test_an_option_that_is_not_there_is_named_in_one_line
+    sidekiq("{ quantum: 50 }", await: false)
+    refute_predicate @sidekiq.wait, :success?
+    message, place = @sidekiq.output.lines.map(&:chomp).last(2)
+    assert_equal "quantum is no option of Headway::Sidekiq.install: give policy, quantum_ms, preempt, recorder, log_interval or sample", message
+    assert_match(/app\.rb:7:/, place, @sidekiq.output)
+  end
+
+  private
+
+  def url = "redis://127.0.0.1:#{@redis_port}/0"
+
+  def start_redis
+    @redis = serve(ENV.fetch("REDIS_SERVER", "redis-server"), "--port", @redis_port.to_s, "--bind", "127.0.0.1", "--save", "", "--dir", @directory, program: true)
+    @redis.await_output(/[Rr]eady to accept/)
+  end
+
+  def sidekiq(options = "{}", await: true)
+    write("app.rb", APP)
+    @sidekiq = serve(gem_program("sidekiq"), "-r", "./app.rb", "-c", "3", "-t", "2",
+                     env: { "OPTIONS" => options, "REDIS_URL" => url, "APP_ENV" => "development" })
+    @sidekiq.await_output(/Headway [\d.]+: policy/) if await
+  end
+
+  def enqueue(name, *arguments, **options)
+    Sidekiq::Client.new(pool: @pool).push("class" => name, "args" => arguments, "queue" => "default", "retry" => false, **options.transform_keys(&:to_s))
+  end
+
+  def redis(*command) = @pool.with { |connection| connection.call(*command) }
+
+  def works_once(count)
+    path = File.join(@directory, "works")
+    @sidekiq.await("#{count} jobs") { File.exist?(path) && File.readlines(path).size >= count }
+    File.readlines(path).map { |line| JSON.parse(line) }
+  end
+end
