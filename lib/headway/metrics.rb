@@ -32,20 +32,20 @@ end
 
 require_relative "metrics/family"
 require_relative "metrics/series"
-require_relative "metrics/work"
+require_relative "metrics/work_series"
 require_relative "metrics/gvl"
 require_relative "metrics/exposition"
 
 module Headway
   module Metrics
-    @requests = Work.new(:request)
-    @jobs = Work.new(:job)
+    @requests = WorkSeries.new(:request)
+    @jobs = WorkSeries.new(:job)
     @sources = [Gvl, @requests, @jobs]
 
     class << self
       # Counts a request that has ended.
       #
-      # @param name [String] its class, such as "GET /orders/:id": the first {Work::CLASSES} are kept apart
+      # @param name [String] its class, such as "GET /orders/:id": the first {WorkSeries::CLASSES} are kept apart
       # @param running [Numeric] seconds with the GVL
       # @param ready [Numeric] seconds waiting for it
       # @param suspended [Numeric] seconds blocked
@@ -97,6 +97,13 @@ module Headway
         Notices.add("the metrics of #{source.class} are missing: #{error.message.lines.first.to_s.chomp}")
         []
       end
+    end
+  end
+
+  # Requests and jobs that Headway's integrations follow.
+  if const_defined?(:Work)
+    Work.subscribe do |work|
+      Metrics.public_send(work.kind, work.name, running: work.running, ready: work.waiting, suspended: work.suspended)
     end
   end
 end

@@ -3,7 +3,7 @@
 module Headway
   module Metrics
     # Requests, or jobs: for each class of them how long they waited for the GVL, and what they did with their time.
-    class Work
+    class WorkSeries
       # Classes of requests or jobs kept apart.
       CLASSES = 50
 
