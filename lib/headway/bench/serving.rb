@@ -106,7 +106,7 @@ module Headway
 
       def throughput(arms, arm)
         own, stock = [arm, "stock"].map { arms.dig(_1, SATURATION, "requests_per_s", "median") }
-        "#{arm} at saturation: #{ratio(own, stock)} × the throughput of stock." if own && stock
+        "#{arm} at saturation: #{Kernel.format("%.3f", own / stock)} × the throughput of stock." if own && stock
       end
 
       def ratio(number, base) = Figure.compact(number / base.to_f)
