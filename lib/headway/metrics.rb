@@ -65,6 +65,11 @@ module Headway
         @worker || ::Process.pid.to_s
       end
 
+      # @return [Boolean] whether somebody has numbered this process
+      def worker?
+        !@worker.nil?
+      end
+
       # @param value [String, Integer, nil] a number that the next process in its place has too: fewer series come and go
       def worker=(value)
         @worker = value&.to_s

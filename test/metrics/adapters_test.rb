@@ -84,8 +84,9 @@ class MetricsAdaptersTest < Harness::TrapTest
   def test_statsd
     server = UDPSocket.new.tap { |socket| socket.bind("127.0.0.1", 0) }
     work
-    lines = { true => "ruby_gvl_request_seconds_total:10|c|#request:GET_/,state:suspended",
-              false => "ruby_gvl_request_seconds_total.GET_/.suspended:10|c" }
+    lines = { true => "ruby_gvl_request_seconds_total:10.0|c|#request:GET_/,state:suspended",
+              false => "ruby_gvl_request_seconds_total.GET_/.suspended:10.0|c" }
+    reporter = nil
     lines.each do |tags, line|
       reporter = Adapters::StatsD.install(port: server.addr[1], tags: tags, every: 60)
       reporter.report
@@ -97,6 +98,7 @@ class MetricsAdaptersTest < Harness::TrapTest
       reporter.stop
     end
   ensure
+    reporter&.stop
     server&.close
   end
 

@@ -51,6 +51,7 @@ class MetricsSiblingsTest < Minitest::Test
     path = nil
     other = fork do
       siblings = Headway::Metrics::Siblings.new(@directory, every: 60)
+      Headway::Metrics.worker = 7
       Headway::Metrics.request("GET /", running: 1, ready: 0.2, suspended: 0)
       siblings.instance_variable_get(:@reporter).report
       sleep

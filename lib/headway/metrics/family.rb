@@ -17,5 +17,14 @@ module Headway
     # @!attribute sum [Float] seconds
     # @!attribute count [Integer]
     Distribution = Struct.new(:bounds, :counts, :sum, :count)
+
+    class Distribution
+      # @param counts [Array<Integer>] of each bucket by itself
+      # @return [Distribution]
+      def self.of_counts(bounds, counts, sum, count)
+        total = 0
+        new(bounds, counts.map { |number| total += number }, sum, count)
+      end
+    end
   end
 end

@@ -81,6 +81,7 @@ module Headway
 
         @thread = Thread.new { loop { sleep(@every) && report } }
         @thread.name = "headway metrics"
+        @thread.thread_variable_set(:fork_safe, true) # spares a preloading Puma its warning: a child starts its own
         @thread.report_on_exception = false
       end
     end

@@ -49,7 +49,7 @@ module Headway
         end
       end
 
-      # The first label is the one that programs make up.
+      # The first label is the one that programs make up. A key is kept, so it must be nobody else's.
       def new_key(values)
         key = values.map { |value| value.to_s.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub }
         @values.key?(key) || @values.size < @most ? key : [OTHER, *key.drop(1)]
@@ -99,10 +99,7 @@ module Headway
       def type = :histogram
 
       # Kept one by one, read far less often than written: made cumulative here.
-      def copy(value)
-        total = 0
-        Distribution.new(@bounds, value.counts.map { |count| total += count }, value.sum, value.count)
-      end
+      def copy(value) = Distribution.of_counts(@bounds, value.counts, value.sum, value.count)
     end
   end
 end

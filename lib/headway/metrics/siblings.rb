@@ -46,8 +46,10 @@ module Headway
 
       def path = File.join(@directory, "#{::Process.pid}.json")
 
-      # Renamed into place, so that nobody reads half a file.
+      # Renamed into place, so that nobody reads half a file. A master that only forks has nothing to tell, and is no worker.
       def publish(families)
+        return unless Headway.started? || Metrics.worker?
+
         draft = "#{path}.new"
         File.write(draft, JSON.generate([Metrics.worker, families.map { |family| dump(family) }]))
         File.rename(draft, path)
