@@ -15,8 +15,8 @@ require_relative "headway/settings"
 module Headway
   class Error < StandardError; end
 
-  autoload :Trace, File.expand_path("headway/trace", __dir__)
   autoload :Metrics, File.expand_path("headway/metrics", __dir__)
+  autoload :Trace, File.expand_path("headway/trace", __dir__)
 
   if Platform.reason.nil?
     begin

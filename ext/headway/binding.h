@@ -48,4 +48,7 @@ void hw_mark_init(VALUE headway);
 /* stats.c */
 void hw_stats_init(VALUE native);
 
+/* metrics.c */
+void hw_metrics_init(VALUE native);
+
 #endif

@@ -1,4 +1,4 @@
-/* Headway::Native.snapshot and .metrics: the accounts as Ruby hashes. Numbers are copied out under the runtime's lock, objects made after. */
+/* Headway::Native.snapshot: the accounts as Ruby hashes. Numbers are copied out under the runtime's lock, objects made after. */
 #include "binding.h"
 #include "machine.h"
 
@@ -194,62 +194,6 @@ snapshot(VALUE self, VALUE threads)
     return hash;
 }
 
-/* -- metrics ------------------------------------------------------------------------------------------------------------ */
-
-#define BOUNDS_MOST 64
-
-struct cumulative {
-    uint64_t count, sum_ns, counts[BOUNDS_MOST];
-};
-
-static struct cumulative
-copy_cumulative(const struct hw_histogram *histogram, uint64_t sum_ns, const uint64_t *bounds_ns, long bounds)
-{
-    struct cumulative copy = { .count = histogram->count, .sum_ns = sum_ns };
-    hw_histogram_cumulative(histogram, bounds_ns, (size_t)bounds, copy.counts);
-    return copy;
-}
-
-static VALUE
-cumulative_array(const struct cumulative *copy, long bounds)
-{
-    VALUE counts = rb_ary_new_capa(bounds);
-    for (long i = 0; i < bounds; i++) rb_ary_push(counts, ULL2NUM(copy->counts[i]));
-    return rb_ary_new_from_args(3, counts, seconds(copy->sum_ns), ULL2NUM(copy->count));
-}
-
-/* Native.metrics(ascending bounds, ns) -> { wait: [[values up to each bound], sum, count], hold: the same, preemptions:,
- * threads: { state => count } }. What has not ended yet is not in it, so that everything but threads only ever grows. */
-static VALUE
-metrics(VALUE self, VALUE bounds_array)
-{
-    Check_Type(bounds_array, T_ARRAY);
-    long bounds = RARRAY_LEN(bounds_array);
-    if (bounds > BOUNDS_MOST) rb_raise(rb_eArgError, "%ld bounds: at most %d", bounds, BOUNDS_MOST);
-    uint64_t bounds_ns[BOUNDS_MOST];
-    for (long i = 0; i < bounds; i++) bounds_ns[i] = NUM2ULL(RARRAY_AREF(bounds_array, i));
-
-    struct hw_scheduler *scheduler = &hw_runtime.scheduler;
-    unsigned states[HW_STATE_COUNT] = { 0 };
-    pthread_mutex_lock(&hw_runtime.lock);
-    const struct hw_account *account = &scheduler->account;
-    struct cumulative wait = copy_cumulative(&account->wait, account->time_ns[HW_READY], bounds_ns, bounds);
-    struct cumulative hold = copy_cumulative(&account->hold, account->time_ns[HW_RUNNING], bounds_ns, bounds);
-    uint64_t preempted = account->preempted;
-    for (struct hw_thread *thread = scheduler->threads; thread; thread = thread->next) states[thread->state]++;
-    pthread_mutex_unlock(&hw_runtime.lock);
-
-    VALUE hash = rb_hash_new(), threads = rb_hash_new();
-    set(hash, "wait", cumulative_array(&wait, bounds));
-    set(hash, "hold", cumulative_array(&hold, bounds));
-    set(hash, "preemptions", ULL2NUM(preempted));
-#define EACH(name, label) set(threads, label, UINT2NUM(states[HW_##name]));
-    HW_STATES(EACH)
-#undef EACH
-    set(hash, "threads", threads);
-    return hash;
-}
-
 static void *
 measure_floor(void *floor)
 {
@@ -269,6 +213,5 @@ void
 hw_stats_init(VALUE native)
 {
     rb_define_singleton_method(native, "floor", machine_floor, 0);
-    rb_define_singleton_method(native, "metrics", metrics, 1);
     rb_define_singleton_method(native, "snapshot", snapshot, 1);
 }
