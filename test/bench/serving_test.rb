@@ -31,10 +31,17 @@ class BenchServingTest < Minitest::Test
     assert_equal pictures, text.scan(/\]\(out\/(\S+)\)/).flatten.sort
   end
 
-  def test_a_trivial_route_and_several_workers
+  def test_a_trivial_route
     arms = Serving::Trivial.arms(interpreter).reject(&:trouble)
-    result = run_arms(Serving::Trivial.new("seconds" => 0.4, "workers" => 2), arms)
-    assert(result["arms"].values.all? { |figures| figures["requests_per_s"]["median"] > 10 })
+    result = run_arms(Serving::Trivial.new("seconds" => 0.4), arms)
+    assert(result["arms"].values.all? { |figures| figures["requests_per_s"]["median"] > 10 && figures["cpu_us"]["median"].positive? })
+    assert_match(/^\| stock \| /, page_of([[result, Serving::Trivial.new]]).first)
+  end
+
+  def test_several_workers
+    Serving::Puma.run(Arm.build("stock", interpreter), { **Serving::DEFAULTS, "workers" => 2, "rounds_per_ms" => 1 }) do |puma|
+      assert_equal 10, puma.load({ paths: { "/light" => 1.0 }, seed: 1, rate: 100.0, requests: 10 }, limit_s: 60).dig("times", "/light", "n")
+    end
   end
 
   # A server that stalls for half a second while requests are due every 10 ms: most of them must be seen to have waited.

@@ -45,14 +45,15 @@ class Load
     start = now
     warm = start + (seconds / 5.0)
     @config.fetch("connections").times { send_request(next_in_turn, now) }
-    done = 0
+    done = counted = 0
     while now < start + seconds
       serve(start + seconds, once: true) do |socket|
-        done += 1 if now > warm
+        done += 1
+        counted += 1 if now > warm
         send_request(next_in_turn, now, socket.closed? ? connect : socket)
       end
     end
-    { requests_per_s: done / (start + seconds - warm) }
+    { requests: done, requests_per_s: counted / (start + seconds - warm) }
   end
 
   private

@@ -27,11 +27,14 @@ end
 
 works = { "/light" => light, "/heavy" => -> { compute.call(config.fetch("heavy_ms")) }, "/trivial" => -> {} }
 
-app = lambda do |env|
-  next [200, {}, [defined?(Headway.started?) && Headway.started? ? Headway.policy.to_s : ""]] if env["PATH_INFO"] == "/policy"
+# What the benchmark asks a worker about itself.
+policy = -> { defined?(Headway.started?) && Headway.started? ? Headway.policy : nil }
+questions = { "/policy" => policy, "/cpu" => -> { Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) } }
 
-  works.fetch(env["PATH_INFO"]).call
-  [200, { "content-type" => "text/plain" }, ["ok\n"]]
+app = lambda do |env|
+  path = env["PATH_INFO"]
+  works[path]&.call
+  [200, { "content-type" => "text/plain" }, [questions.key?(path) ? questions[path].call.to_s : "ok\n"]]
 end
 app = eval(config["setup"]).call(app) if config["setup"] # rubocop:disable Security/Eval
 

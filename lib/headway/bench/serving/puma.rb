@@ -50,19 +50,26 @@ module Headway
           Child.run(command, env: Arm.environment, limit_s:)
         end
 
+        # @return [Float] seconds of CPU its process has used so far; with several workers, one's
+        def cpu_s = Float(ask("/cpu"))
+
         # @return [void]
         def kill = @child&.kill
 
         private
 
         def check(arm)
-          policy = Socket.tcp("127.0.0.1", @port) do |socket|
-            socket.write("GET /policy HTTP/1.0\r\n\r\n")
-            socket.read.split("\r\n\r\n", 2).last
-          end
+          policy = ask("/policy")
           return if policy == arm.policy.to_s
 
           raise Error, "the #{arm.name} arm ran with policy #{policy.inspect} instead of #{arm.policy.inspect}"
+        end
+
+        def ask(path)
+          Socket.tcp("127.0.0.1", @port) do |socket|
+            socket.write("GET #{path} HTTP/1.0\r\n\r\n")
+            socket.read.split("\r\n\r\n", 2).last
+          end
         end
       end
     end
