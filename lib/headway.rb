@@ -22,6 +22,7 @@ module Headway
   class Error < StandardError; end
 
   autoload :Estimate, File.expand_path("headway/estimate", __dir__)
+  autoload :Metrics, File.expand_path("headway/metrics", __dir__)
   autoload :Trace, File.expand_path("headway/trace", __dir__)
   autoload :FiberScheduler, File.expand_path("headway/fiber_scheduler", __dir__)
   autoload :OffloadPool, File.expand_path("headway/offload_pool", __dir__)

@@ -69,4 +69,7 @@ void hw_control_methods_init(VALUE native);
 /* metered.c */
 void hw_metered_init(VALUE native);
 
+/* metrics.c */
+void hw_metrics_init(VALUE native);
+
 #endif

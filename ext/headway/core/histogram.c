@@ -107,3 +107,14 @@ hw_histogram_percentile(const struct hw_histogram *h, double percentile)
     }
     return h->max_ns;
 }
+
+void
+hw_histogram_cumulative(const struct hw_histogram *h, const uint64_t *bounds_ns, size_t bounds, uint64_t *counts)
+{
+    uint64_t seen = 0;
+    uint32_t i = h->low;
+    for (size_t bound = 0; bound < bounds; bound++) {
+        for (; h->count > 0 && i <= h->high && highest_equivalent(h, i) <= bounds_ns[bound]; i++) seen += h->counters[i];
+        counts[bound] = seen;
+    }
+}

@@ -8,6 +8,7 @@
 #define HW_HISTOGRAM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define HW_HISTOGRAM_HIGHEST_NS UINT64_C(3600000000000)
@@ -32,5 +33,9 @@ void hw_histogram_merge(struct hw_histogram *into, const struct hw_histogram *fr
 
 /* The highest value equivalent to the one at `percentile` (0 < percentile <= 100); 0 when nothing was recorded. */
 uint64_t hw_histogram_percentile(const struct hw_histogram *histogram, double percentile);
+
+/* For each of the ascending bounds, how many values are known to be at most that long. A value that shares its counter with
+ * longer ones than the bound isn't: bounds are as exact as the digits are. */
+void hw_histogram_cumulative(const struct hw_histogram *histogram, const uint64_t *bounds_ns, size_t bounds, uint64_t *counts);
 
 #endif

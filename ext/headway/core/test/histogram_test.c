@@ -225,6 +225,31 @@ TEST(a_full_counter_spoils_no_percentile)
     hw_histogram_free(&more);
 }
 
+/* Against every value in turn; one that shares its counter with the bound may count for the next bound. */
+TEST(cumulative_counts_as_of_all_values)
+{
+    const uint64_t bounds_ns[] = { 0, 100, 10000, 10000000, 2500000000, HW_HISTOGRAM_HIGHEST_NS };
+    enum { BOUNDS = sizeof(bounds_ns) / sizeof(*bounds_ns) };
+    for (int digits = 1; digits <= 4; digits++) {
+        struct hw_histogram h;
+        uint64_t counts[BOUNDS], at_most[BOUNDS] = { 0 }, surely[BOUNDS] = { 0 };
+        CHECK(hw_histogram_init(&h, digits));
+        hw_histogram_cumulative(&h, bounds_ns, BOUNDS, counts);
+        for (int b = 0; b < BOUNDS; b++) CHECK_EQUAL(0, counts[b]);
+        for (int i = 0; i < VALUES; i++) {
+            uint64_t value_ns = clamped(random_duration_ns());
+            hw_histogram_record(&h, value_ns);
+            for (int b = 0; b < BOUNDS; b++) {
+                at_most[b] += value_ns <= bounds_ns[b];
+                surely[b] += value_ns + tolerance_ns(digits, bounds_ns[b]) <= bounds_ns[b];
+            }
+        }
+        hw_histogram_cumulative(&h, bounds_ns, BOUNDS, counts);
+        for (int b = 0; b < BOUNDS; b++) CHECK(surely[b] <= counts[b] && counts[b] <= at_most[b]);
+        hw_histogram_free(&h);
+    }
+}
+
 #ifdef HW_TEST_HDR
 TEST(as_libhdr_histogram_has_it)
 {
@@ -262,4 +287,5 @@ TESTS({ "empty", an_empty_one_answers_zero }, { "bounds", values_at_and_beyond_t
       { "digits", every_value_is_known_to_the_digits_asked_for }, { "counters", counters_leave_no_gap_and_never_overlap },
       { "percentiles", percentiles_as_of_a_sorted_array }, { "merge", merging_is_recording_both }, { "reset", a_reset_one_is_as_new },
       { "no_memory", one_without_memory_takes_everything_and_keeps_nothing },
-      { "full", a_full_counter_spoils_no_percentile }, { "hdr", as_libhdr_histogram_has_it })
+      { "full", a_full_counter_spoils_no_percentile }, { "cumulative", cumulative_counts_as_of_all_values },
+      { "hdr", as_libhdr_histogram_has_it })

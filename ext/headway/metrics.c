@@ -1,0 +1,69 @@
+/* Headway::Native.metrics: what the process's account says, in the buckets of a monitoring system. */
+#include "binding.h"
+
+#define BOUNDS_MOST 64
+
+struct cumulative {
+    uint64_t count, sum_ns, counts[BOUNDS_MOST];
+};
+
+static struct cumulative
+copy_histogram(const struct hw_histogram *histogram, uint64_t sum_ns, const uint64_t *bounds_ns, long bounds)
+{
+    struct cumulative copy = { .count = histogram->count, .sum_ns = sum_ns };
+    hw_histogram_cumulative(histogram, bounds_ns, (size_t)bounds, copy.counts);
+    return copy;
+}
+
+static VALUE
+distribution(const struct cumulative *copy, long bounds)
+{
+    VALUE counts = rb_ary_new_capa(bounds);
+    for (long i = 0; i < bounds; i++) rb_ary_push(counts, ULL2NUM(copy->counts[i]));
+    return rb_ary_new_from_args(3, counts, DBL2NUM((double)copy->sum_ns / 1e9), ULL2NUM(copy->count));
+}
+
+static void
+set(VALUE hash, const char *name, VALUE value)
+{
+    rb_hash_aset(hash, ID2SYM(rb_intern(name)), value);
+}
+
+/* Native.metrics(ascending bounds, ns) -> { wait: [[values up to each bound], sum, count], hold: the same, preemptions:,
+ * threads: { state => count } }. What has not ended yet is not in it, so that everything but threads only ever grows. Numbers are
+ * copied out under the runtime's lock, objects made after. */
+static VALUE
+metrics(VALUE self, VALUE bounds_array)
+{
+    Check_Type(bounds_array, T_ARRAY);
+    long bounds = RARRAY_LEN(bounds_array);
+    if (bounds > BOUNDS_MOST) rb_raise(rb_eArgError, "%ld bounds: at most %d", bounds, BOUNDS_MOST);
+    uint64_t bounds_ns[BOUNDS_MOST];
+    for (long i = 0; i < bounds; i++) bounds_ns[i] = NUM2ULL(rb_ary_entry(bounds_array, i));
+
+    struct hw_scheduler *scheduler = &hw_runtime.scheduler;
+    unsigned states[HW_STATE_COUNT] = { 0 };
+    pthread_mutex_lock(&hw_runtime.lock);
+    const struct hw_account *account = &scheduler->account;
+    struct cumulative wait = copy_histogram(&account->wait, account->time_ns[HW_READY], bounds_ns, bounds);
+    struct cumulative hold = copy_histogram(&account->hold, account->time_ns[HW_RUNNING], bounds_ns, bounds);
+    uint64_t preempted = account->preempted;
+    for (struct hw_thread *thread = scheduler->threads; thread; thread = thread->next) states[thread->state]++;
+    pthread_mutex_unlock(&hw_runtime.lock);
+
+    VALUE hash = rb_hash_new(), threads = rb_hash_new();
+    set(hash, "wait", distribution(&wait, bounds));
+    set(hash, "hold", distribution(&hold, bounds));
+    set(hash, "preemptions", ULL2NUM(preempted));
+#define EACH(name, label) set(threads, label, UINT2NUM(states[HW_##name]));
+    HW_STATES(EACH)
+#undef EACH
+    set(hash, "threads", threads);
+    return hash;
+}
+
+void
+hw_metrics_init(VALUE native)
+{
+    rb_define_singleton_method(native, "metrics", metrics, 1);
+}

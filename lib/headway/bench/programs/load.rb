@@ -1,0 +1,145 @@
+# frozen_string_literal: true
+
+# Sends requests to a server and measures how long each takes.
+# Usage: load.rb '{"port": …, "paths": {"/light": 0.9, "/heavy": 0.1}, "only": ["/light"], "seed": 1,
+#                  "rate": 25.0, "requests": 1000}'      open loop: Poisson arrivals at this rate, whatever the server does
+#    or  load.rb '{…, "connections": 20, "seconds": 5}'  closed loop: so many under way all the time; finds the capacity
+#                                                        ("keep": true: over lasting connections)
+#
+# One thread and one select: no request waits for another in here. In the open loop a time counts from the moment at which the
+# request was to be sent, so a server that stalls is charged for those that would have come meanwhile.
+
+require "json"
+require "socket"
+
+# One run of requests.
+class Load
+  # More than what listens behind a socket takes: then connecting would stall us, and the load is beyond the server anyway.
+  MOST_OPEN = 900
+  END_OF_ANSWER = "\r\n\r\nok\n"
+  # A request under way.
+  Open = Struct.new(:path, :due, :answer)
+
+  def initialize(config)
+    @config = config
+    @random = Random.new(config.fetch("seed"))
+    @open = {}
+    @times = Hash.new { |hash, path| hash[path] = [] }
+    @late = []
+    @sent = Hash.new(0)
+  end
+
+  def open_loop
+    start = now
+    arrivals.each do |due, path|
+      serve(start + due)
+      send_request(path, start + due)
+    end
+    serve while @open.any?
+    report(now - start)
+  end
+
+  # The first fifth warms up.
+  def closed_loop
+    seconds = @config.fetch("seconds")
+    start = now
+    warm = start + (seconds / 5.0)
+    @config.fetch("connections").times { send_request(next_in_turn, now) }
+    done = counted = 0
+    while now < start + seconds
+      serve(start + seconds, once: true) do |socket|
+        done += 1
+        counted += 1 if now > warm
+        send_request(next_in_turn, now, socket.closed? ? connect : socket)
+      end
+    end
+    { requests: done, requests_per_s: counted / (start + seconds - warm) }
+  end
+
+  private
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+  # The same for every arm; with "only", the same again without the others.
+  def arrivals
+    at = 0.0
+    all = Array.new(@config.fetch("requests")) { [at -= Math.log(1 - @random.rand) / @config.fetch("rate"), pick] }
+    @config["only"] ? all.select { |_, path| @config["only"].include?(path) } : all
+  end
+
+  def pick
+    number = @random.rand
+    @config.fetch("paths").find { |_, share| (number -= share) < 0 }&.first || @config["paths"].keys.last
+  end
+
+  # By chance a minute's requests may have a tenth more heavy ones: too much for a comparison of throughputs.
+  def next_in_turn
+    total = @sent.values.sum + 1
+    path, = @config.fetch("paths").max_by { |path, share| (share * total) - @sent[path] }
+    @sent[path] += 1
+    path
+  end
+
+  def send_request(path, due, socket = connect)
+    socket.write("GET #{path} HTTP/1.1\r\nHost: bench\r\n#{"Connection: close\r\n" unless @config["keep"]}\r\n")
+    @open[socket] = Open.new(path, due, +"")
+    @late << (now - due)
+  end
+
+  def connect
+    abort "the server falls behind: #{@open.size} requests are under way" if @open.size >= MOST_OPEN
+
+    socket = TCPSocket.new("127.0.0.1", @config.fetch("port"))
+    socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
+    socket
+  end
+
+  # Takes answers until the time given, or some.
+  def serve(until_s = nil, once: false)
+    loop do
+      left = until_s ? until_s - now : nil
+      return if left && left <= 0
+
+      readable, = IO.select(@open.keys, nil, nil, left)
+      readable&.each { |socket| read(socket) && block_given? && yield(socket) }
+      return if once || until_s.nil?
+    end
+  end
+
+  def read(socket)
+    request = @open.fetch(socket)
+    case chunk = socket.read_nonblock(4096, exception: false)
+    when :wait_readable then false
+    when String
+      request.answer << chunk
+      @config["keep"] && request.answer.end_with?(END_OF_ANSWER) ? finish(socket, request) : false
+    else
+      socket.close
+      finish(socket, request)
+    end
+  end
+
+  # A server may end a lasting connection after so many requests.
+  def finish(socket, request)
+    @open.delete(socket)
+    socket.close if request.answer.match?(/^connection: close/i)
+    abort "#{request.path} was answered with #{request.answer.lines.first.inspect}" unless request.answer.start_with?("HTTP/1.1 200")
+
+    @times[request.path] << (now - request.due)
+  end
+
+  def report(seconds)
+    done = @times.values.sum(&:size)
+    times = @times.to_h { |path, values| [path, { n: values.size }.merge(percentiles(values))] }
+    { requests_per_s: done / seconds, times:, late_p99_us: percentiles(@late)[:p99_us] }
+  end
+
+  def percentiles(values)
+    sorted = values.sort
+    { p50_us: 0.5, p95_us: 0.95, p99_us: 0.99 }.transform_values { |part| (sorted[(part * sorted.size).ceil - 1] * 1e6).round(1) }
+  end
+end
+
+config = JSON.parse(ARGV.fetch(0))
+load = Load.new(config)
+puts JSON.generate(config.key?("rate") ? load.open_loop : load.closed_loop)

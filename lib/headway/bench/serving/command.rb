@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+require_relative "../serving"
+require_relative "page"
+
+module Headway
+  module Bench
+    class Serving
+      # The command line of `bin/bench-server`.
+      class Command
+        DEFAULT_PATH = File.expand_path("../../../../docs/benchmarks.md", __dir__)
+        ARMS = %w[stock timeslice10 headway].freeze
+        QUICK = { "requests" => 150, "saturation_s" => 3, "loads" => [50] }.freeze
+        private_constant :DEFAULT_PATH, :ARMS, :QUICK
+
+        # @param argv [Array<String>]
+        # @return [Integer] the exit status
+        def self.call(argv)
+          new.call(argv)
+          0
+        rescue OptionParser::ParseError, UsageError => error
+          warn "bench-server: #{error.message}"
+          2
+        rescue Error => error
+          warn "bench-server: #{error.message}"
+          1
+        rescue Interrupt
+          130
+        end
+
+        def initialize
+          @settings = {}
+          @threads = [5, 10]
+          @workers = [1, 2]
+          @arms = ARMS
+          @runs = 1
+          @seconds = 10
+        end
+
+        # Measures, prints and writes. What is measured is written after each configuration: the whole takes hours.
+        #
+        # @raise [UsageError, OptionParser::ParseError, Error]
+        def call(argv)
+          rest = parser.parse(argv)
+          raise UsageError, "#{rest.first.inspect} is not expected here" if rest.any?
+          return puts(parser) if @help
+
+          path = @path || (DEFAULT_PATH unless @quick)
+          Picture.check(path) if path
+          Puma.load_path
+          results = []
+          measurements.each do |experiment, arms, runs|
+            results << [Runner.new(experiment, arms, interpreter:, runs:).call, experiment]
+            puts Table.new(*results.last), "" unless @json
+            Page.new(path, ["bin/bench-server", *argv].join(" ")).write(results) if path
+          end
+          puts JSON.pretty_generate(results.map(&:first)) if @json
+          warn "The figures are in #{path}" if path
+        end
+
+        private
+
+        def interpreter = @interpreter ||= Interpreter.current
+
+        def parser
+          @parser ||= OptionParser.new("Usage: bin/bench-server [options]", 26) do |parser|
+            Options.teach(parser)
+            parser.separator("Measures Puma under load, stock and with Headway, prints tables and writes docs/benchmarks.md.\n\n")
+            how_long(parser)
+            parser.on("--threads LIST", Options::Counts, "threads of a worker (default 5,10)") { @threads = positive(_1, "--threads") }
+            parser.on("--workers LIST", Options::Counts, "workers (default 1,2)") { @workers = positive(_1, "--workers") }
+            parser.on("--loads LIST", Options::Counts, "percent of stock's capacity (default 30,50,70,85)") { @settings["loads"] = loads(_1) }
+            parser.on("--arms LIST", Options::Names, "which arms (default #{ARMS.join(",")})") { @arms = _1 }
+            parser.on("--ruby PATH", "a Ruby to measure with (default: this one)") { @interpreter = Interpreter.new(_1) }
+            parser.on("--json", "print JSON") { @json = true }
+            parser.on("--write FILE.md", "where to, instead of docs/benchmarks.md") { @path = _1 }
+            parser.on("-h", "--help", "print this") { @help = true }
+          end
+        end
+
+        def how_long(parser)
+          parser.on("--quick", "a few minutes: one small configuration,", "nothing to be quoted, nothing written") { quick }
+          parser.on("--requests N", Options::Count, "of each cell (default #{DEFAULTS["requests"]})") { @settings["requests"] = _1 }
+          parser.on("--runs N", Options::Count, "of each cell (default #{@runs}; a trivial route: five as many)") { @runs = _1 }
+          parser.on("--seconds S", Options::Positive, "at saturation (default #{DEFAULTS["saturation_s"]})") do |seconds|
+            @settings["saturation_s"] = @seconds = seconds
+          end
+        end
+
+        # Options given as well override it, in whatever order.
+        def quick
+          @quick = true
+          @settings = QUICK.merge(@settings)
+          @threads = [10] if @threads == [5, 10]
+          @workers = [1] if @workers == [1, 2]
+          @seconds = 2 if @seconds == 10
+        end
+
+        def measurements
+          rows = @workers.product(@threads).map do |workers, threads|
+            [Serving.new({ "threads" => threads, "workers" => workers, **@settings }), [*arms, Serving.alone(interpreter)], @runs]
+          end
+          trivial = Trivial.new("threads" => @threads.first, "workers" => 1, "seconds" => @seconds)
+          [*rows, [trivial, Trivial.arms(interpreter), @quick ? @runs : 5 * @runs]]
+        end
+
+        # What cannot run here is left out, and said.
+        def arms
+          @able ||= Arm.choose(@arms, interpreter).reject { |arm| arm.trouble&.tap { warn "#{arm.name} is left out: #{_1}" } }
+          @able.any? ? @able : raise(UsageError, "none of these arms can run here")
+        end
+
+        def positive(numbers, option)
+          numbers.all?(1..256) ? numbers : raise(UsageError, "#{option} is #{numbers.join(",")}: give whole numbers from 1 to 256")
+        end
+
+        def loads(numbers)
+          numbers.all?(1..99) ? numbers : raise(UsageError, "--loads is #{numbers.join(",")}: give percent from 1 to 99, such as 30,50,70,85")
+        end
+      end
+    end
+  end
+end

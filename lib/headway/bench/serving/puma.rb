@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+module Headway
+  module Bench
+    class Serving
+      # A real Puma under an arm, and the load generator, each in processes of their own.
+      class Puma
+        GEMS = %w[puma nio4r].freeze
+        BOOT_LIMIT_S = 60
+        private_constant :GEMS, :BOOT_LIMIT_S
+
+        # @param arm [Arm]
+        # @param settings [Hash] see programs/puma.rb
+        # @yieldparam puma [Puma] serving
+        # @raise [Error]
+        def self.run(arm, settings)
+          puma = new(arm, settings)
+          yield puma
+        ensure
+          puma&.kill
+        end
+
+        # An arm's environment loads no bundle, so the gem's own folders are named.
+        #
+        # @return [Array<String>]
+        # @raise [Error]
+        def self.load_path
+          @load_path ||= GEMS.flat_map { |name| Gem::Specification.find_by_name(name).full_require_paths }
+        rescue Gem::MissingSpecError
+          raise Error, "this benchmark needs the gem puma: gem install puma"
+        end
+
+        def initialize(arm, settings)
+          flags = self.class.load_path.flat_map { |path| ["-I", path] }
+          command = [*arm.interpreter.command, *flags, Bench.program("puma"), JSON.generate(settings)]
+          @child = Child.new(command, env: arm.environment)
+          @port = @child.first_line(BOOT_LIMIT_S).fetch("port")
+          check(arm)
+        rescue Error
+          kill
+          raise
+        end
+
+        # Runs the load generator, always on plain Ruby.
+        #
+        # @param settings [Hash] see programs/load.rb
+        # @return [Hash]
+        def load(settings, limit_s:)
+          command = [*Interpreter.current.command, Bench.program("load"), JSON.generate({ port: @port, **settings })]
+          Child.run(command, env: Arm.environment, limit_s:)
+        end
+
+        # @return [Float] seconds of CPU its process has used so far; with several workers, one's
+        def cpu_s = Float(ask("/cpu"))
+
+        # @return [void]
+        def kill = @child&.kill
+
+        private
+
+        def check(arm)
+          policy = ask("/policy")
+          return if policy == arm.policy.to_s
+
+          raise Error, "the #{arm.name} arm ran with policy #{policy.inspect} instead of #{arm.policy.inspect}"
+        end
+
+        def ask(path)
+          Socket.tcp("127.0.0.1", @port) do |socket|
+            socket.write("GET #{path} HTTP/1.0\r\n\r\n")
+            socket.read.split("\r\n\r\n", 2).last
+          end
+        end
+      end
+    end
+  end
+end

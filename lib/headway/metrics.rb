@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+
+require_relative "../headway"
+
+module Headway
+  # What a monitoring system is to know of this process: counters, gauges and histograms in base units, read when they are asked
+  # for and costing nothing until then.
+  #
+  #   map("/metrics") { run Headway::Metrics::Endpoint.new }      # config.ru, for Prometheus
+  #
+  # Adapters for other systems are in {Adapters}; each loads nothing but what the application has.
+  module Metrics
+    # Upper bounds of histograms, in seconds. Fixed: series of different versions and processes must add up.
+    BOUNDS = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0].freeze
+    BOUNDS_NS = BOUNDS.map { |seconds| (seconds * 1e9).round }.freeze
+    private_constant :BOUNDS_NS
+
+    autoload :Endpoint, File.expand_path("metrics/endpoint", __dir__)
+    autoload :Deltas, File.expand_path("metrics/deltas", __dir__)
+    autoload :Reporter, File.expand_path("metrics/reporter", __dir__)
+    autoload :Siblings, File.expand_path("metrics/siblings", __dir__)
+
+    # Where Headway's figures go besides the {Endpoint}.
+    module Adapters
+      %w[PrometheusClient Yabeda OpenTelemetry StatsD].each do |name|
+        file = name.gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase.sub("stats_d", "statsd")
+        autoload name, File.expand_path("metrics/adapters/#{file}", __dir__)
+      end
+    end
+  end
+end
+
+require_relative "metrics/family"
+require_relative "metrics/series"
+require_relative "metrics/work_series"
+require_relative "metrics/gvl"
+require_relative "metrics/exposition"
+
+module Headway
+  module Metrics
+    @requests = WorkSeries.new(:request)
+    @jobs = WorkSeries.new(:job)
+    @sources = [Gvl, @requests, @jobs]
+
+    class << self
+      # Counts a request that has ended.
+      #
+      # @param name [String] its class, such as "GET /orders/:id": the first {WorkSeries::CLASSES} are kept apart
+      # @param running [Numeric] seconds with the GVL
+      # @param ready [Numeric] seconds waiting for it
+      # @param suspended [Numeric] seconds blocked
+      # @return [void]
+      def request(name, running:, ready:, suspended:)
+        @requests.observe(name, running: running, ready: ready, suspended: suspended)
+      end
+
+      # Counts a job that has ended; see {request}.
+      # @return [void]
+      def job(name, running:, ready:, suspended:)
+        @jobs.observe(name, running: running, ready: ready, suspended: suspended)
+      end
+
+      # @return [String] what tells this process from its siblings: its number among a server's workers, else its process number
+      def worker
+        @worker || ::Process.pid.to_s
+      end
+
+      # @return [Boolean] whether somebody has numbered this process
+      def worker?
+        !@worker.nil?
+      end
+
+      # @param value [String, Integer, nil] a number that the next process in its place has too: fewer series come and go
+      def worker=(value)
+        @worker = value&.to_s
+      end
+
+      # Adds figures to those of every endpoint and adapter.
+      #
+      # @param source [#families] a {Counter} or {Histogram} in an object of your own, or anything that answers Array<{Family}>
+      # @return [void]
+      def register(source)
+        @sources |= [source]
+        nil
+      end
+
+      # @return [Array<Family>] all there is now. A source that fails is left out, and named in {Headway.notices}
+      def collect
+        @sources.flat_map { |source| families_of(source) }.reject { |family| family.series.empty? }
+      end
+
+      # @return [String] the same in Prometheus's text format
+      def text
+        Exposition.text(collect)
+      end
+
+      private
+
+      def families_of(source)
+        source.families
+      rescue StandardError => error
+        Notices.add("the metrics of #{source.class} are missing: #{error.message.lines.first.to_s.chomp}")
+        []
+      end
+    end
+  end
+
+  # Requests and jobs that Headway's integrations follow.
+  if const_defined?(:Work)
+    Work.subscribe do |work|
+      Metrics.public_send(work.kind, work.name, running: work.running, ready: work.waiting, suspended: work.suspended)
+    end
+  end
+end

@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require "opentelemetry-metrics-api"
+
+module Headway
+  module Metrics
+    module Adapters
+      # Headway's metrics as OpenTelemetry's, named cruby.gvl.*, through whatever provider the application set up. Its API takes
+      # over no whole histogram, so each is two counters: .sum and .count.
+      #
+      #   Headway::Metrics::Adapters::OpenTelemetry.install
+      class OpenTelemetry
+        # @param meter_provider [OpenTelemetry::Metrics::MeterProvider]
+        # @param every [Numeric] seconds between two reports
+        # @return [Reporter] at work; its stop ends it
+        def self.install(meter_provider: ::OpenTelemetry.meter_provider, every: 5)
+          adapter = new(meter_provider)
+          Reporter.new(every: every, to: "OpenTelemetry") { |families| adapter.report(families) }.start
+        end
+
+        # @param meter_provider [OpenTelemetry::Metrics::MeterProvider]
+        def initialize(meter_provider)
+          @meter = meter_provider.meter("headway", version: VERSION)
+          @deltas = Deltas.new
+          @instruments = {}
+        end
+
+        # @param families [Array<Family>]
+        # @return [void]
+        def report(families)
+          @deltas.flat(families).each do |change|
+            attributes = change.labels.transform_keys(&:to_s)
+            instrument = @instruments[change.name] ||= build(change)
+            change.type == :gauge ? instrument.record(change.number, attributes: attributes) : instrument.add(change.number, attributes: attributes)
+          end
+        end
+
+        private
+
+        def build(change)
+          about = { unit: change.name.match?(/_seconds(_sum|_total)?\z/) ? "s" : "1", description: change.help }
+          change.type == :gauge ? @meter.create_gauge(name(change), **about) : @meter.create_counter(name(change), **about)
+        end
+
+        def name(change)
+          change.name.delete_suffix("_total").sub(/\Aruby_gvl_/, "cruby.gvl.").sub(/_(sum|count)\z/, '.\1')
+        end
+      end
+    end
+  end
+end

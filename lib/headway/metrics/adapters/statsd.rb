@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Headway
+  module Metrics
+    module Adapters
+      # Headway's metrics as StatsD datagrams: counters as what was added, gauges as they are, histograms as _sum and _count.
+      #
+      #   Headway::Metrics::Adapters::StatsD.install(host: "127.0.0.1", port: 8125)
+      class StatsD
+        # What fits into one datagram on any network.
+        DATAGRAM_BYTES = 1400
+        private_constant :DATAGRAM_BYTES
+
+        # @param host [String]
+        # @param port [Integer]
+        # @param tags [Boolean] labels as DogStatsD's tags; false: in the name, for servers that know no tags
+        # @param every [Numeric] seconds between two reports
+        # @return [Reporter] at work; its stop ends it
+        def self.install(host: "127.0.0.1", port: 8125, tags: true, every: 10)
+          adapter = new(host, port, tags: tags)
+          Reporter.new(every: every, to: "StatsD at #{host}:#{port}") { |families| adapter.report(families) }.start
+        end
+
+        # @param host [String]
+        # @param port [Integer]
+        def initialize(host, port, tags: true)
+          @host = host
+          @port = port
+          @tags = tags
+          @deltas = Deltas.new
+        end
+
+        # @param families [Array<Family>]
+        # @return [void]
+        def report(families)
+          lines = @deltas.flat(families).filter_map { |change| line(change) unless change.type == :counter && change.number.zero? }
+          socket = Addrinfo.udp(@host, @port).connect
+          pack(lines).each { |text| socket.write(text) }
+        rescue Errno::ECONNREFUSED
+          nil # nobody listens yet; the next report may find somebody
+        ensure
+          socket&.close
+        end
+
+        private
+
+        def pack(lines)
+          lines.each_with_object([]) do |line, texts|
+            if texts.any? && texts.last.bytesize + line.bytesize < DATAGRAM_BYTES then texts.last << "\n" << line
+            else texts << +line
+            end
+          end
+        end
+
+        def line(change)
+          kind = change.type == :gauge ? "g" : "c"
+          labels = change.labels.transform_values { |value| value.gsub(/[:|,#@\s]/, "_") }
+          return "#{change.name}:#{change.number}|#{kind}#{"|##{labels.map { _1.join(":") }.join(",")}" unless labels.empty?}" if @tags
+
+          "#{[change.name, *labels.values.map { _1.tr(".", "_") }].join(".")}:#{change.number}|#{kind}"
+        end
+      end
+    end
+  end
+end

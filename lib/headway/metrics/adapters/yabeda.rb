@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require "yabeda"
+
+module Headway
+  module Metrics
+    module Adapters
+      # Headway's metrics for whatever Yabeda reports to, read when Yabeda collects. Yabeda takes over no whole histogram, so each
+      # is two counters: _sum and _count.
+      #
+      #   Headway::Metrics::Adapters::Yabeda.install
+      class Yabeda
+        # @return [Yabeda] the adapter
+        def self.install
+          adapter = new
+          ::Yabeda.configure { collect { adapter.report } }
+          adapter
+        end
+
+        def initialize
+          @deltas = Deltas.new
+          @lock = Mutex.new
+        end
+
+        # @return [void]
+        def report
+          @lock.synchronize do
+            @deltas.flat(Metrics.collect).each do |change|
+              metric = metric_of(change)
+              change.type == :gauge ? metric.set(change.labels, change.number) : metric.increment(change.labels, by: change.number)
+            end
+          end
+        end
+
+        private
+
+        def metric_of(change)
+          ::Yabeda.metrics[change.name] ||
+            ::Yabeda.public_send(change.type, change.name.to_sym, tags: change.labels.keys, comment: change.help)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+module Headway
+  module Metrics
+    # A Rack application that answers what Prometheus asks for.
+    #
+    #   map("/metrics") { run Headway::Metrics::Endpoint.new }
+    #   map("/metrics") { run Headway::Metrics::Endpoint.new(directory: "tmp/metrics") }   # several processes, such as Puma's workers
+    #
+    # Figures are collected once a second at most: however many scrape at once, one of them does the work and the others get its
+    # answer.
+    class Endpoint
+      FRESH_S = 1.0
+      private_constant :FRESH_S
+
+      # @param directory [String, nil] where the processes of this application put their figures, to be answered together; see
+      #   {Siblings}
+      # @raise [SettingError] a directory that can't be written to
+      def initialize(directory: nil)
+        @siblings = Siblings.new(directory) if directory
+        @lock = Mutex.new
+      end
+
+      # @param env [Hash] Rack's
+      # @return [Array(Integer, Hash, Array<String>)]
+      def call(env)
+        return plain(405, "GET or HEAD\n", "allow" => "GET, HEAD") unless %w[GET HEAD].include?(env["REQUEST_METHOD"])
+        return plain(404, "nothing here\n") unless ["", "/"].include?(env["PATH_INFO"].to_s)
+
+        body = @lock.synchronize { fresh_text }
+        [200, { "content-type" => Exposition::CONTENT_TYPE, "cache-control" => "no-store", "content-length" => body.bytesize.to_s },
+         env["REQUEST_METHOD"] == "HEAD" ? [] : [body]]
+      rescue StandardError => error
+        plain(500, "no metrics: #{error.message.lines.first.to_s.chomp}\n")
+      end
+
+      private
+
+      # A forked child has its parent's text, which is not about it.
+      def fresh_text
+        now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+        unless @text && now - @at < FRESH_S && @pid == ::Process.pid
+          families = Metrics.collect
+          @text = Exposition.text(@siblings ? @siblings.families(families) : families)
+          @at = now
+          @pid = ::Process.pid
+        end
+        @text
+      end
+
+      def plain(status, text, headers = {})
+        [status, { "content-type" => "text/plain", "content-length" => text.bytesize.to_s, **headers }, [text]]
+      end
+    end
+  end
+end

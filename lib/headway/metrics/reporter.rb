@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+module Headway
+  module Metrics
+    # Hands what {Metrics.collect} says to a block every so often, on a thread of its own; in forked children too.
+    class Reporter
+      EVERY_S = 5
+      private_constant :EVERY_S
+
+      # Restarts the threads, which a forked child doesn't have.
+      module AfterFork
+        def _fork
+          super.tap { |pid| Reporter.restart if pid.zero? }
+        end
+      end
+      private_constant :AfterFork
+
+      @all = []
+
+      class << self
+        # @return [void]
+        def restart
+          @all.each(&:run)
+        end
+
+        # @param reporter [Reporter]
+        # @return [void]
+        def add(reporter)
+          ::Process.singleton_class.prepend(AfterFork)
+          @all |= [reporter]
+        end
+
+        # @param reporter [Reporter]
+        # @return [void]
+        def remove(reporter)
+          @all -= [reporter]
+        end
+      end
+
+      # @param every [Numeric] seconds
+      # @param to [String] who gets it, for notices
+      # @yieldparam families [Array<Family>]
+      # @raise [SettingError]
+      def initialize(to:, every: EVERY_S, &report)
+        raise SettingError, "every is #{every.inspect}: give seconds above 0" unless every.is_a?(Numeric) && every.positive?
+
+        @every = every
+        @to = to
+        @report = report
+      end
+
+      # @return [Reporter] itself
+      def start
+        Reporter.add(self)
+        run
+        self
+      end
+
+      # Reports a last time, and no more.
+      # @return [void]
+      def stop
+        Reporter.remove(self)
+        thread, @thread = @thread, nil
+        return unless thread
+
+        thread.kill
+        thread.join
+        report
+      end
+
+      # @return [void]
+      def report
+        @report.call(Metrics.collect)
+      rescue StandardError => error
+        Notices.add("metrics don't reach #{@to}: #{error.message.lines.first.to_s.chomp}")
+      end
+
+      # @return [void]
+      def run
+        return if @thread&.alive?
+
+        @thread = Thread.new { loop { sleep(@every) && report } }
+        @thread.name = "headway metrics"
+        @thread.thread_variable_set(:fork_safe, true) # spares a preloading Puma its warning: a child starts its own
+        @thread.report_on_exception = false
+      end
+    end
+  end
+end

@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+module Headway
+  module Metrics
+    # The series of one name that the program adds to, a value for each set of labels. The number of sets is bounded: what comes
+    # after is counted under "(other)", so that no path or class name that somebody makes up can fill a memory or a database.
+    class Series
+      OTHER = "(other)"
+
+      # @return [String]
+      attr_reader :name
+
+      # @param name [String]
+      # @param help [String]
+      # @param labels [Array<Symbol>]
+      # @param most [Integer] sets of labels kept apart
+      def initialize(name, help:, labels:, most:)
+        @name = name
+        @help = help
+        @labels = labels
+        @most = most
+        @values = {}
+        @lock = Mutex.new
+      end
+
+      # @return [Family]
+      def family
+        series = locked { @values.to_h { |key, value| [@labels.zip(key).to_h, copy(value)] } }
+        Family.new(@name, type, @help, series)
+      end
+
+      private
+
+      # @param values [Array] of the labels, in their order
+      def change(values)
+        locked do
+          key = @values.key?(values) ? values : new_key(values)
+          @values[key] = yield(@values[key])
+        end
+        nil
+      end
+
+      # What a forked child's parent counted is the parent's.
+      def locked
+        @lock.synchronize do
+          @values.clear unless @pid == ::Process.pid
+          @pid = ::Process.pid
+          yield
+        end
+      end
+
+      # The first label is the one that programs make up. A key is kept, so it must be nobody else's.
+      def new_key(values)
+        key = values.map { |value| value.to_s.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub }
+        @values.key?(key) || @values.size < @most ? key : [OTHER, *key.drop(1)]
+      end
+    end
+
+    # Counts what only ever grows.
+    class Counter < Series
+      # @param values [Array] of the labels, in their order
+      # @param by [Numeric] a negative one is left out
+      # @return [void]
+      def add(*values, by: 1)
+        change(values) { |value| (value || 0) + by } unless by.negative?
+      end
+
+      private
+
+      def type = :counter
+      def copy(value) = value
+    end
+
+    # Counts durations by their length.
+    class Histogram < Series
+      # @param bounds [Array<Numeric>] seconds, ascending
+      def initialize(name, bounds:, **options)
+        super(name, **options)
+        @bounds = bounds.map(&:to_f).freeze
+      end
+
+      # @param seconds [Numeric] a negative one, of a clock that was set back, counts as none
+      # @param values [Array] of the labels, in their order
+      # @return [void]
+      def observe(seconds, *values)
+        seconds = [seconds.to_f, 0.0].max
+        change(values) do |value|
+          value ||= Distribution.new(@bounds, Array.new(@bounds.size, 0), 0.0, 0)
+          index = @bounds.bsearch_index { |bound| bound >= seconds }
+          value.counts[index] += 1 if index
+          value.sum += seconds
+          value.count += 1
+          value
+        end
+      end
+
+      private
+
+      def type = :histogram
+
+      # Kept one by one, read far less often than written: made cumulative here.
+      def copy(value) = Distribution.of_counts(@bounds, value.counts, value.sum, value.count)
+    end
+  end
+end

@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "json"
+
+module Headway
+  module Metrics
+    # The processes of one application on one machine, which keep their figures in one directory: a scrape reaches any one of
+    # them and must answer for all. Each writes a file of its own every few seconds; nobody waits for anybody.
+    class Siblings
+      # A file that nobody renewed for so many periods belongs to a process that has ended, whoever has its number now.
+      STALE_PERIODS = 6
+      private_constant :STALE_PERIODS
+
+      # @param directory [String] made if need be; for this application on this machine alone
+      # @param every [Numeric] seconds
+      # @raise [SettingError] when nothing can be written there
+      def initialize(directory, every: 5)
+        @directory = File.expand_path(directory)
+        @every = every
+        FileUtils.mkdir_p(@directory)
+        File.writable?(@directory) or raise SettingError, "directory is #{directory.inspect}: give one that can be written to"
+        @reporter = Reporter.new(every: every, to: @directory) { |families| publish(families) }.start
+      rescue SystemCallError, TypeError => error
+        raise SettingError, "directory is #{directory.inspect}: give one that can be written to (#{error.message})"
+      end
+
+      # @param own [Array<Family>] of this process
+      # @return [Array<Family>] of all, each series with a label worker
+      def families(own)
+        all = [labelled(own, Metrics.worker), *others]
+        all.flatten.group_by(&:name).values.map do |same|
+          Family.new(*same.first.to_a.first(3), same.map(&:series).inject(:merge))
+        end
+      end
+
+      # @return [void]
+      def stop
+        @reporter.stop
+        File.delete(path)
+      rescue Errno::ENOENT
+        nil
+      end
+
+      private
+
+      def path = File.join(@directory, "#{::Process.pid}.json")
+
+      # Renamed into place, so that nobody reads half a file. A master that only forks has nothing to tell, and is no worker.
+      def publish(families)
+        return unless Headway.started? || Metrics.worker?
+
+        draft = "#{path}.new"
+        File.write(draft, JSON.generate([Metrics.worker, families.map { |family| dump(family) }]))
+        File.rename(draft, path)
+      end
+
+      def dump(family)
+        [*family.to_a.first(3), family.series.map { |labels, value| [labels, value.is_a?(Distribution) ? value.to_a : value] }]
+      end
+
+      def others
+        (Dir[File.join(@directory, "*.json")] - [path]).filter_map { |file| read(file) }
+      end
+
+      # A file may vanish at any time: siblings end, and others clear up too.
+      def read(file)
+        return File.delete(file) && nil if Time.now - File.mtime(file) > @every * STALE_PERIODS || gone?(Integer(File.basename(file, ".json")))
+
+        worker, families = JSON.parse(File.read(file))
+        labelled(families.map { |family| load(*family) }, worker)
+      rescue SystemCallError, JSON::ParserError, ArgumentError
+        nil
+      end
+
+      def load(name, type, help, series)
+        values = series.to_h do |labels, value|
+          [labels.transform_keys(&:to_sym), value.is_a?(Array) ? Distribution.new(*value) : value]
+        end
+        Family.new(name, type.to_sym, help, values)
+      end
+
+      def gone?(pid)
+        ::Process.kill(0, pid)
+        false
+      rescue Errno::ESRCH
+        true
+      rescue Errno::EPERM
+        false
+      end
+
+      def labelled(families, worker)
+        families.map do |family|
+          Family.new(family.name, family.type, family.help, family.series.transform_keys { |labels| { worker: worker, **labels } })
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "socket"
+require "tmpdir"
+require "headway/bench/serving/command"
+
+# Puma under load, on the smallest scale.
+class BenchServingTest < Minitest::Test
+  include Headway::Bench
+
+  TINY = { "threads" => 3, "requests" => 12, "loads" => [50], "saturation_s" => 0.3, "heavy_ms" => 4, "heavy_share" => 0.25 }.freeze
+
+  def interpreter = Interpreter.current
+
+  def test_all_arms_and_what_is_written
+    skip "Headway does nothing here" if interpreter.headway_trouble
+
+    experiment = Serving.new(TINY)
+    result = run_arms(experiment, [Arm.build("stock", interpreter), Arm.build("headway", interpreter), Serving.alone(interpreter)])
+    assert_equal ["50 %", "saturation"], result["arms"]["stock"].keys
+    loaded = result["arms"].transform_values { |cells| cells["50 %"].transform_values { |figure| figure["median"] } }
+    loaded.each_value { |figures| assert_operator figures["light_p99_us"], :>=, 20_000, "five waits of 4 ms" }
+    assert_equal [true, true, false], loaded.values.map { |figures| !figures["heavy_p50_us"].nil? }
+    assert_operator result["arms"]["headway"]["saturation"]["requests_per_s"]["median"], :>, 0
+
+    text, pictures = page_of([[result, experiment]])
+    assert_match(/^\| 50 % \| light alone \| .* ms/, text)
+    assert_match(/^- headway at 50 %: light p99 .* lower than stock, .* light requests alone, heavy p99/, text)
+    assert_match(/^- headway at saturation: \d\.\d{3} × the throughput of stock\.$/, text)
+    assert_equal pictures, text.scan(/\]\(out\/(\S+)\)/).flatten.sort
+  end
+
+  def test_a_trivial_route
+    arms = Serving::Trivial.arms(interpreter).reject(&:trouble)
+    result = run_arms(Serving::Trivial.new("seconds" => 0.4), arms)
+    assert(result["arms"].values.all? { |figures| figures["requests_per_s"]["median"] > 10 && figures["cpu_us"]["median"].positive? })
+    assert_match(/^\| stock \| /, page_of([[result, Serving::Trivial.new]]).first)
+  end
+
+  def test_several_workers
+    Serving::Puma.run(Arm.build("stock", interpreter), { **Serving::DEFAULTS, "workers" => 2, "rounds_per_ms" => 1 }) do |puma|
+      assert_equal 10, puma.load({ paths: { "/light" => 1.0 }, seed: 1, rate: 100.0, requests: 10 }, limit_s: 60).dig("times", "/light", "n")
+    end
+  end
+
+  # A server that stalls for half a second while requests are due every 10 ms: most of them must be seen to have waited.
+  def test_requests_that_were_due_during_a_stall_count_as_slow
+    TCPServer.open("127.0.0.1", 0) do |server|
+      stall = nil
+      stalled = Thread.new do
+        loop do
+          socket = server.accept
+          stall = stall ? 0 : sleep(0.5)
+          socket.readpartial(1000)
+          socket.write("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nok\n")
+          socket.close
+        end
+      end
+      figures = load(server.addr[1], rate: 100.0, requests: 40)
+      assert_equal 40, figures["times"]["/light"]["n"]
+      assert_operator figures["times"]["/light"]["p50_us"], :>, 100_000
+      assert_operator figures["late_p99_us"], :<, figures["times"]["/light"]["p99_us"]
+    ensure
+      stalled.kill.join
+    end
+  end
+
+  def test_an_answer_that_is_none_ends_it
+    TCPServer.open("127.0.0.1", 0) do |server|
+      broken = Thread.new { loop { server.accept.close } }
+      assert_match(/reset|was answered with/, assert_raises(Error) { load(server.addr[1], rate: 100.0, requests: 3) }.message)
+    ensure
+      broken.kill.join
+    end
+  end
+
+  def test_bad_usage
+    { %w[--nope] => /--nope/, %w[more] => /"more"/, %w[--loads 0] => /--loads is 0: give percent from 1 to 99/,
+      %w[--threads 0] => /--threads is 0: give/, %w[--arms nope] => /no arm "nope"/, %w[--requests x] => /--requests x: give/,
+      %w[--write /nonexistent/x.md] => %r{cannot write /nonexistent/x.md} }.each do |argv, pattern|
+      _, err = capture_io { assert_equal 2, Serving::Command.call(argv) }
+      assert_match pattern, err
+      assert_equal 1, err.lines.size
+    end
+  end
+
+  private
+
+  def run_arms(experiment, arms) = Runner.new(experiment, arms, interpreter:, runs: 1, progress: StringIO.new).call
+
+  def load(port, **settings)
+    command = [*interpreter.command, Headway::Bench.program("load"), JSON.generate({ port:, paths: { "/light" => 1.0 }, seed: 1, **settings })]
+    Child.run(command, env: Arm.environment)
+  end
+
+  def page_of(results)
+    Dir.mktmpdir do |folder|
+      Serving::Page.new(File.join(folder, "out.md"), "bin/bench-server").write(results)
+      [File.read(File.join(folder, "out.md")), Dir.children(File.join(folder, "out")).sort]
+    end
+  end
+end

@@ -1,0 +1,134 @@
+# frozen_string_literal: true
+
+require "harness/trap_test"
+require "metrics/promtool"
+require "socket"
+require "tmpdir"
+
+# Headway's metrics in other monitoring systems, with their real gems; each test in a process of its own.
+class MetricsAdaptersTest < Harness::TrapTest
+  include Metrics::Promtool
+
+  Adapters = Headway::Metrics::Adapters
+
+  def work
+    Headway.start
+    beside_cpu_threads(1) { 10.times { sleep 0.001 } }
+    Headway::Metrics.request("GET /", running: 0.01, ready: 0.002, suspended: 10)
+  end
+
+  def test_prometheus_client_adds_the_workers_up
+    directory = Dir.mktmpdir("headway-store")
+    require "prometheus/client"
+    require "prometheus/client/data_stores/direct_file_store"
+    require "prometheus/client/formats/text"
+    Prometheus::Client.config.data_store = Prometheus::Client::DataStores::DirectFileStore.new(dir: directory)
+    work
+    reporter = Adapters::PrometheusClient.install(every: 60)
+    reporter.report
+    child = fork do
+      3.times { Headway::Metrics.request("GET /", running: 0.01, ready: 0.002, suspended: 10) }
+      reporter.report
+      exit!(0)
+    end
+    Process.wait(child)
+    reporter.report
+    text = Prometheus::Client::Formats::Text.marshal(Prometheus::Client.registry)
+    assert_nil promtool_complaints("check", "metrics", input: text.gsub(/^# HELP .* \n/) { _1.rstrip + "\n" })
+    assert_match(/^ruby_gvl_request_wait_seconds_bucket\{request="GET \/",le="0.001"\} 0/, text)
+    assert_match(/^ruby_gvl_request_wait_seconds_bucket\{request="GET \/",le="0.0025"\} 4/, text)
+    assert_match(/^ruby_gvl_request_wait_seconds_count\{request="GET \/"\} 4/, text)
+    assert_match(/^ruby_gvl_request_seconds_total\{request="GET \/",state="suspended"\} 40/, text)
+    assert_equal 2, text.scan(/^ruby_gvl_threads\{.*state="running"/).size
+    assert_operator text[/^ruby_gvl_wait_seconds_count (\d+)/, 1].to_i, :>, 10
+  ensure
+    reporter&.stop
+    FileUtils.rm_rf(directory)
+  end
+
+  def test_yabeda
+    require "yabeda"
+    require "yabeda/test_adapter"
+    adapter = Yabeda::TestAdapter.instance
+    Yabeda.register_adapter(:test, adapter)
+    work
+    Adapters::Yabeda.install
+    Yabeda.configure!
+    2.times { Yabeda.collect! }
+    counters = adapter.counters.transform_keys(&:name)
+    waits = Headway::Metrics.collect.find { |family| family.name == "ruby_gvl_wait_seconds" }.series[{}].count
+    assert_includes 10..waits, counters.fetch(:ruby_gvl_wait_seconds_count)[{}]
+    assert_in_delta 10, counters.fetch(:ruby_gvl_request_seconds_total)[{ request: "GET /", state: "suspended" }]
+    assert_equal 1, adapter.gauges.transform_keys(&:name).fetch(:ruby_gvl_threads)[{ state: "running" }]
+  end
+
+  def test_open_telemetry
+    require "opentelemetry-metrics-sdk"
+    provider = OpenTelemetry::SDK::Metrics::MeterProvider.new
+    exporter = OpenTelemetry::SDK::Metrics::Export::InMemoryMetricPullExporter.new
+    provider.add_metric_reader(exporter)
+    work
+    reporter = Adapters::OpenTelemetry.install(meter_provider: provider, every: 60)
+    2.times { reporter.report }
+    exporter.pull
+    found = exporter.metric_snapshots.to_h { |snapshot| [snapshot.name, snapshot] }
+    assert_equal "s", found.fetch("cruby.gvl.wait_seconds.sum").unit
+    assert_operator found.fetch("cruby.gvl.wait_seconds.count").data_points.first.value, :>=, 10
+    suspended = found.fetch("cruby.gvl.request_seconds").data_points.find { |point| point.attributes["state"] == "suspended" }
+    assert_in_delta 10, suspended.value
+    assert_includes found.keys, "cruby.gvl.threads"
+  ensure
+    reporter&.stop
+  end
+
+  def test_statsd
+    server = UDPSocket.new.tap { |socket| socket.bind("127.0.0.1", 0) }
+    work
+    lines = { true => "ruby_gvl_request_seconds_total:10.0|c|#request:GET_/,state:suspended",
+              false => "ruby_gvl_request_seconds_total.GET_/.suspended:10.0|c" }
+    reporter = nil
+    lines.each do |tags, line|
+      reporter = Adapters::StatsD.install(port: server.addr[1], tags: tags, every: 60)
+      reporter.report
+      said = receive(server)
+      assert_includes said, line
+      assert(said.any? { |text| text.match?(/\Aruby_gvl_threads.*\|g/) })
+      reporter.report
+      refute_includes receive(server), line, "what was said is not said again"
+      reporter.stop
+    end
+  ensure
+    reporter&.stop
+    server&.close
+  end
+
+  def test_a_receiver_that_fails_is_named_once_and_harms_nobody
+    _, err = capture_io do
+      reporter = Adapters::StatsD.install(host: "no.such.host.invalid", every: 60)
+      3.times { reporter.report }
+      reporter.stop
+    end
+    assert_match(/\Aheadway: metrics don't reach StatsD at no\.such\.host\.invalid:8125: .+\n\z/, err)
+    assert_raises(Headway::SettingError) { Adapters::StatsD.install(every: 0) }
+  end
+
+  def test_a_forked_child_reports_too
+    reader, writer = IO.pipe
+    reporter = Headway::Metrics::Reporter.new(every: 0.01, to: "a pipe") { writer.write("#{Process.pid}\n") }.start
+    child = fork { sleep }
+    line = reader.gets until line.to_i == child
+    assert_equal child, line.to_i
+  ensure
+    reporter&.stop
+    Process.kill(:KILL, child)
+    Process.wait(child)
+  end
+
+  private
+
+  def receive(server)
+    texts = []
+    texts << server.recv(2000) while server.wait_readable(texts.empty? ? 5 : 0.2)
+    texts.flat_map(&:lines).map(&:chomp)
+  end
+end

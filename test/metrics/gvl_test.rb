@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require "harness/trap_test"
+require "metrics/promtool"
+
+# What the native part says, as metrics: each test in a process of its own.
+class MetricsGvlTest < Harness::TrapTest
+  include Metrics::Promtool
+
+  def families = Headway::Metrics.collect.to_h { |family| [family.name, family] }
+
+  def test_figures_agree_with_the_statistics
+    with_headway do
+      beside_cpu_threads(2) { 50.times { sleep 0.002 } }
+      before = Headway.stats[:process]
+      found = families
+      after = Headway.stats[:process]
+      { "ruby_gvl_wait_seconds" => :wait, "ruby_gvl_hold_seconds" => :hold }.each do |name, key|
+        value = found.fetch(name).series.fetch({})
+        assert_includes before[key][:count]..after[key][:count], value.count
+        assert_equal value.counts.sort, value.counts
+        assert_operator value.counts.last, :<=, value.count
+      end
+      assert_in_delta before[:running], found["ruby_gvl_hold_seconds"].series[{}].sum, 0.5
+      assert_operator found["ruby_gvl_preemptions_total"].series[{}], :>, 0
+    end
+  end
+
+  # Rank of the 99th percentile: at least 99 % of all are at most that long, and so in the bucket of the next bound.
+  def test_buckets_hold_what_the_percentiles_say
+    with_headway(:observe) do
+      beside_cpu_threads(1) { 30.times { sleep 0.001 } }
+      wait = Headway.stats[:process][:wait]
+      value = families.fetch("ruby_gvl_wait_seconds").series.fetch({})
+      index = value.bounds.index { |bound| bound * 0.99 >= wait[:p99] } || value.bounds.size
+      assert_operator value.counts.fetch(index, value.count), :>=, (0.98 * wait[:count]).floor
+    end
+  end
+
+  def test_threads_by_state_are_the_living_ones
+    with_headway do
+      beside_io_threads(3, pause: 5) do |threads|
+        await("sleeping threads") { families.fetch("ruby_gvl_threads").series.fetch({ state: "suspended" }) >= 3 }
+        assert_operator families.fetch("ruby_gvl_threads").series.values.sum, :>=, 4
+        threads.each(&:wakeup)
+      end
+    end
+  end
+
+  def test_all_of_it_passes_promtool
+    with_headway(:fair_poll) do
+      Headway::Metrics.request("GET /orders/:id", running: 0.01, ready: 0.002, suspended: 0.1)
+      Headway::Metrics.job("Export", running: 1.5, ready: 0, suspended: 0)
+      text = Headway::Metrics.text
+      assert_valid_metrics(text)
+      assert_match(/^ruby_gvl_request_wait_seconds_bucket\{request="GET \/orders\/:id",le="0.0025"\} 1$/, text)
+      assert_match(/^ruby_gvl_job_seconds_total\{job="Export",state="running"\} 1\.5$/, text)
+      assert_match(/^headway_info\{.*policy="fair",preempt="poll",.*\} 1$/, text)
+    end
+  end
+
+  def test_counting_begins_anew_with_a_start
+    with_headway { 20.times { sleep 0.001 } }
+    with_headway { assert_operator families.fetch("ruby_gvl_wait_seconds").series.fetch({}).count, :<, 20 }
+    assert_match(/^headway_info\{.*\} 0$/, Headway::Metrics.text)
+  end
+end

@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "headway"
+require "metrics/promtool"
+
+# What the program adds to, and how it is written down.
+class MetricsSeriesTest < Minitest::Test
+  include Headway::Metrics
+  include Metrics::Promtool
+
+  def counter(**options) = Counter.new("ruby_gvl_things_total", help: "Things.", labels: %i[thing], most: 3, **options)
+
+  def histogram(**options) = Histogram.new("ruby_gvl_x_seconds", help: "X.", labels: [], most: 1, bounds: [0.1, 1], **options)
+
+  def test_a_counter_adds_up_by_labels
+    things = counter
+    things.add("a")
+    things.add("a", by: 2.5)
+    things.add("b", by: -1)
+    assert_equal({ { thing: "a" } => 3.5 }, things.family.series)
+  end
+
+  def test_what_comes_after_the_bound_is_counted_together
+    things = counter
+    100.times { |index| things.add("thing #{index}") }
+    series = things.family.series
+    assert_equal 4, series.size
+    assert_equal 97, series[{ thing: "(other)" }]
+    things.add("thing 0")
+    assert_equal 2, things.family.series[{ thing: "thing 0" }]
+  end
+
+  def test_a_histogram_is_cumulative_and_takes_any_length
+    times = histogram
+    [0.05, 0.1, 0.2, 5, -1].each { |seconds| times.observe(seconds) }
+    value = times.family.series[{}]
+    assert_equal [3, 4], value.counts
+    assert_equal 5, value.count
+    assert_in_delta 5.35, value.sum
+  end
+
+  def test_threads_lose_nothing
+    things = counter
+    Array.new(8) { Thread.new { 500.times { things.add("a") } } }.each(&:join)
+    assert_equal 4000, things.family.series[{ thing: "a" }]
+  end
+
+  def test_a_forked_child_begins_at_zero
+    things = counter
+    things.add("a", by: 7)
+    reader, writer = IO.pipe
+    pid = fork do
+      things.add("a")
+      writer.write(things.family.series.values.sum)
+      exit!(0)
+    end
+    writer.close
+    Process.wait(pid)
+    assert_equal "1", reader.read
+    assert_equal 7, things.family.series[{ thing: "a" }]
+  ensure
+    reader&.close
+  end
+
+  def test_labels_of_any_kind_are_written_so_that_prometheus_reads_them
+    things = counter(most: 10)
+    ["quote \" back \\ line \n", "\xFF\xFE".b, "ümlaut", :symbol, nil, "a" * 500].each { |thing| things.add(thing) }
+    text = Exposition.text([things.family])
+    assert_valid_metrics(text)
+    assert_includes text, %(thing="quote \\" back \\\\ line \\n")
+  end
+
+  def test_a_source_that_fails_is_left_out_and_named
+    broken = Object.new
+    def broken.families = raise("boom")
+    _, err = capture_io do
+      Headway::Metrics.register(broken)
+      assert_includes Headway::Metrics.text, "ruby_gvl_wait_seconds_bucket"
+    end
+    assert_match(/\Aheadway: the metrics of Object are missing: boom$/, err)
+  ensure
+    Headway::Metrics.instance_variable_get(:@sources).delete(broken)
+  end
+end
