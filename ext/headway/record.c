@@ -195,9 +195,6 @@ record_failure(VALUE self)
 void
 hw_record_init(VALUE headway, VALUE native)
 {
-    hw_mark_init(headway);
-    gc_hook = rb_tracepoint_new(0, RUBY_INTERNAL_EVENT_GC_ENTER | RUBY_INTERNAL_EVENT_GC_EXIT, on_gc, NULL);
-    rb_gc_register_mark_object(gc_hook);
     hw_mark_init(headway, native);
     rb_define_singleton_method(native, "record_start", record_start, 5);
     rb_define_singleton_method(native, "record_stop", record_stop, 0);

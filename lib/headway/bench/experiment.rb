@@ -10,8 +10,7 @@ module Headway
 
       class << self
         # @return [Hash{String => Class}] every experiment by name
-        def all = [Quantum, Fairness, Yield, Cpu, Io, Processes].to_h { [_1.bench, _1] }
-        def all = [Quantum, Fairness, Offload, Cpu, Io].to_h { [_1.bench, _1] }
+        def all = [Quantum, Fairness, Yield, Offload, Cpu, Io, Processes].to_h { [_1.bench, _1] }
 
         # @param name [String]
         # @return [Class]
