@@ -37,7 +37,7 @@ set_ns(VALUE hash, const char *key, uint64_t value)
 static VALUE
 text_of(const char *text)
 {
-    return hw_trace_text((struct hw_text){ text, (uint32_t)strlen(text) });
+    return hw_trace_text((struct hw_trace_text){ text, (uint32_t)strlen(text) });
 }
 
 /* [count, total, p50, p95, p99] in nanoseconds */

@@ -103,8 +103,8 @@ new_track(struct reading *r, struct reading_thread *t)
         w->track_capacity = larger;
     }
     const struct hw_named_thread *named = hw_tables_thread(&r->tables, t->number);
-    struct hw_text name = named ? named->name.length ? named->name : named->site : (struct hw_text){ "", 0 };
-    if (name.length == 0) name = (struct hw_text){ "(thread)", 8 };
+    struct hw_trace_text name = named ? named->name.length ? named->name : named->site : (struct hw_trace_text){ "", 0 };
+    if (name.length == 0) name = (struct hw_trace_text){ "(thread)", 8 };
     w->tracks[w->track_count] = (struct hw_track){ .class = hw_workload_class(w, name.bytes, name.length),
                                                    .process = w->process_count - 1 };
     return w->track_count++;
@@ -263,8 +263,8 @@ class_of(struct reading *r, uint32_t string)
     if (place) return (uint32_t)*place;
     place = hw_number_map_put(&r->class_at, string);
     if (!place) return NONE;
-    struct hw_text name = hw_tables_string(&r->tables, string);
-    if (name.length == 0) name = (struct hw_text){ "(unnamed)", 9 };
+    struct hw_trace_text name = hw_tables_string(&r->tables, string);
+    if (name.length == 0) name = (struct hw_trace_text){ "(unnamed)", 9 };
     *place = hw_workload_class(r->workload, name.bytes, name.length);
     return (uint32_t)*place;
 }
