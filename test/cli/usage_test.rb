@@ -33,7 +33,7 @@ class UsageTest < Minitest::Test
 
   def test_subcommands
     assert_bad_usage(/no command: give run, .*bench or doctor/, headway)
-    assert_bad_usage(/unknown command "frob": give run, report, bench or doctor/, headway("frob"))
+    assert_bad_usage(/unknown command "frob": give run, .*bench or doctor/, headway("frob"))
     assert_bad_usage(/unknown command ""/, headway(""))
     assert_bad_usage(/unknown option --frob/, headway("--frob"))
   end

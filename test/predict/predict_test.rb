@@ -151,6 +151,21 @@ class PredictTest < PredictCase
     assert_bad_usage(/isn't a trace|not a trace|Headway/i, "predict", __FILE__)
   end
 
+  def test_what_native_code_computes_without_the_gvl_is_no_delay
+    in_directory do |directory|
+      code = 'require "zlib"; text = Random.new(1).bytes(1_000_000); ' \
+             'Thread.new { 31.times { Headway.mark("deflate") { Zlib.deflate(text) } } }.join; ' \
+             'Thread.new { 31.times { Headway.mark("sleep") { sleep 0.002 } } }.join'
+      path = File.join(directory, "real.headway")
+      assert_predicate headway_ruby(code, "--record=#{path}", "--policy=observe"), :success?
+      deflate, sleep = %w[deflate sleep].map { |name| Headway::Workload.open(path).kinds.find { |kind| kind.name == name } }
+
+      assert_operator deflate.cpu_s, :>, 0.005
+      assert_operator deflate.cpu_s, :>, 3 * deflate.gvl_s
+      assert_operator sleep.cpu_s, :<, 0.1 * sleep.delay_s
+    end
+  end
+
   # From a real program's trace, in a process of its own: the setting it ran with comes out near what was measured.
   def test_a_real_recording
     in_directory do |directory|
