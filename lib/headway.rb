@@ -16,6 +16,7 @@ module Headway
   class Error < StandardError; end
 
   autoload :Trace, File.expand_path("headway/trace", __dir__)
+  autoload :Workload, File.expand_path("headway/workload", __dir__)
 
   if Platform.reason.nil?
     begin

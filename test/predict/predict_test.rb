@@ -114,6 +114,19 @@ class PredictTest < PredictCase
     assert_match(/no requests are marked/, object["cautions"].first)
   end
 
+  def test_a_trace_that_was_cut_short_is_read_up_to_there
+    bytes = one_thread(2_000) { [1, 1, 4, 1] }.bytes
+    path = File.join(@directory, "cut.headway")
+    File.binwrite(path, bytes[0, bytes.bytesize - 30])
+    object = json_of("predict", path)
+
+    assert_operator object["recorded"]["requests"], :>, 1_000
+    assert(object["cautions"].any? { |text| text.start_with?("a trace is damaged and was read up to there") })
+    status, _, err = run_cli("predict", write(TraceEncoder.new(policy: "unheard of", quantum_ns: 0).dropped(0, 0).end, "empty.headway"))
+    assert_equal 1, status
+    assert_match(/there are only 0/, err)
+  end
+
   def test_the_table_has_a_line_for_each_setting_and_says_what_it_was_made_of
     status, out, = run_cli("predict", orders, "--threads", "1,9", "--rate", "closed,50")
 
