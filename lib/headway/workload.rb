@@ -90,9 +90,9 @@ module Headway
 
     # @return [Hash] as recorded: processes:, threads:, policy:, quantum_ms:
     def setting
-      policy = typical_process[:policy]
-      { processes: processes.size, threads: threads, policy: policy == "observe" ? :stock : policy.to_sym,
-        quantum_ms: typical_process[:quantum] / 1e6 }
+      policy = POLICIES.keys.find { |known| known.to_s == typical_process[:policy] } || :stock # observe, for one
+      quantum_ms = typical_process[:quantum] / 1e6
+      { processes: processes.size, threads: threads, policy: policy, quantum_ms: quantum_ms.zero? ? VM_SLICE_MS : quantum_ms }
     end
 
     # @param settings [Hash] of the simulation: processes:, threads: (of each process), cores: (default: as recorded), policy: (:stock,

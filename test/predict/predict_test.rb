@@ -114,6 +114,19 @@ class PredictTest < PredictCase
     assert_match(/no requests are marked/, object["cautions"].first)
   end
 
+  def test_a_trace_that_was_cut_short_is_read_up_to_there
+    bytes = one_thread(2_000) { [1, 1, 4, 1] }.bytes
+    path = File.join(@directory, "cut.headway")
+    File.binwrite(path, bytes[0, bytes.bytesize - 30])
+    object = json_of("predict", path)
+
+    assert_operator object["recorded"]["requests"], :>, 1_000
+    assert(object["cautions"].any? { |text| text.start_with?("a trace is damaged and was read up to there") })
+    status, _, err = run_cli("predict", write(TraceEncoder.new(policy: "unheard of", quantum_ns: 0).dropped(0, 0).end, "empty.headway"))
+    assert_equal 1, status
+    assert_match(/there are only 0/, err)
+  end
+
   def test_the_table_has_a_line_for_each_setting_and_says_what_it_was_made_of
     status, out, = run_cli("predict", orders, "--threads", "1,9", "--rate", "closed,50")
 
@@ -149,6 +162,21 @@ class PredictTest < PredictCase
     assert_bad_usage(/settings are asked for: 500 at most/, "predict", path, "--threads", (1..300).to_a.join(","), "--processes", "1,2")
     assert_bad_usage(/cannot write/, "predict", path, "--plot", File.join(@directory, "none/plot.svg"))
     assert_bad_usage(/isn't a trace|not a trace|Headway/i, "predict", __FILE__)
+  end
+
+  def test_what_native_code_computes_without_the_gvl_is_no_delay
+    in_directory do |directory|
+      code = 'require "zlib"; text = Random.new(1).bytes(1_000_000); ' \
+             'Thread.new { 31.times { Headway.mark("deflate") { Zlib.deflate(text) } } }.join; ' \
+             'Thread.new { 31.times { Headway.mark("sleep") { sleep 0.002 } } }.join'
+      path = File.join(directory, "real.headway")
+      assert_predicate headway_ruby(code, "--record=#{path}", "--policy=observe"), :success?
+      deflate, sleep = %w[deflate sleep].map { |name| Headway::Workload.open(path).kinds.find { |kind| kind.name == name } }
+
+      assert_operator deflate.cpu_s, :>, 0.005
+      assert_operator deflate.cpu_s, :>, 3 * deflate.gvl_s
+      assert_operator sleep.cpu_s, :<, 0.1 * sleep.delay_s
+    end
   end
 
   # From a real program's trace, in a process of its own: the setting it ran with comes out near what was measured.

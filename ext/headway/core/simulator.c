@@ -98,8 +98,7 @@ static uint64_t
 next_computation_ns(const struct sim *sim)
 {
     if (sim->computations.count == 0) return HW_NEVER;
-    double left = (double)sim->computations.heap[0].at - sim->work;
-    return left <= 0 ? sim->now_ns : sim->now_ns + (uint64_t)(left / sim->pace + 0.999);
+    return sim_done_ns(sim, (double)sim->computations.heap[0].at - sim->work);
 }
 
 static void

@@ -73,6 +73,14 @@ struct sim {
     bool measuring;
 };
 
+/* When `left` nanoseconds of work will be done. */
+static inline uint64_t
+sim_done_ns(const struct sim *sim, double left)
+{
+    if (left <= 0) return sim->now_ns;
+    return sim->now_ns + (uint64_t)(sim->pace == 1 ? left + 0.999 : left / sim->pace + 0.999);
+}
+
 /* simulator.c */
 uint64_t sim_random(struct sim *sim, uint64_t bound);
 void sim_compute(struct sim *sim, int change); /* one more thread computes, or one less */

@@ -169,7 +169,7 @@ looks_at_ns(const struct sim_process *p, const struct sim_thread *t)
 {
     uint64_t at_ns = t->at_ns;
     earlier(&at_ns, t->bound_ns);
-    earlier(&at_ns, hw_scheduler_starves_at_ns(&p->scheduler, &t->record));
+    if (p->scheduler.admitted == &t->record) earlier(&at_ns, hw_scheduler_starves_at_ns(&p->scheduler, &t->record));
     return at_ns;
 }
 
@@ -248,8 +248,7 @@ sim_process_look_ahead(struct sim *sim, struct sim_process *p)
     uint64_t at_ns = p->tick_ns;
     for (const struct sim_thread *t = p->parked; t; t = t->next) earlier(&at_ns, looks_at_ns(p, t));
     if (p->holder) {
-        double left = p->burst_end - sim->work;
-        earlier(&at_ns, left <= 0 ? sim->now_ns : sim->now_ns + (uint64_t)(left / sim->pace + 0.999));
+        earlier(&at_ns, sim_done_ns(sim, p->burst_end - sim->work));
         earlier(&at_ns, p->holder->job_ns);
         earlier(&at_ns, p->vm_tick_ns);
     }

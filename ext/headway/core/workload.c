@@ -180,11 +180,12 @@ hw_workload_finish(struct hw_workload *w)
 #define PLACES 32
 #define DELAYS_LEAST 100
 #define CROWD_LEAST 1.5
+#define CERTAINTY 3 /* standard errors: what differs less may do so by chance */
 
 struct delays {
     double total_ns[HW_CLASSES_MOST][PLACES];
     uint64_t count[HW_CLASSES_MOST][PLACES];
-    double relative[HW_LOADS_MOST + 1];
+    double relative[HW_LOADS_MOST + 1], squares[HW_LOADS_MOST + 1];
     uint64_t at_load[HW_LOADS_MOST + 1];
 };
 
@@ -203,7 +204,9 @@ count_delays(const struct hw_workload *w, struct delays *delays, bool relative)
                 delays->count[request->class][place]++;
             }
             else if (mean_ns > 0) {
-                delays->relative[step->load] += (double)step->length_ns / mean_ns;
+                double relative_length = (double)step->length_ns / mean_ns;
+                delays->relative[step->load] += relative_length;
+                delays->squares[step->load] += relative_length * relative_length;
                 delays->at_load[step->load]++;
             }
             place++;
@@ -215,16 +218,23 @@ static bool
 compare_halves(const struct delays *delays, double *ratio, double *crowd_ratio)
 {
     uint64_t all = 0, count[2] = { 0 };
-    double sum[2] = { 0 }, load[2] = { 0 };
+    double sum[2] = { 0 }, squares[2] = { 0 }, load[2] = { 0 };
     for (int i = 0; i <= HW_LOADS_MOST; i++) all += delays->at_load[i];
     for (int i = 0; i <= HW_LOADS_MOST; i++) {
         int half = count[0] >= all / 2;
         count[half] += delays->at_load[i];
         sum[half] += delays->relative[i];
+        squares[half] += delays->squares[i];
         load[half] += (double)delays->at_load[i] * i;
     }
     if (count[0] < DELAYS_LEAST || count[1] < DELAYS_LEAST) return false;
-    *ratio = sum[1] / (double)count[1] / (sum[0] / (double)count[0]);
+    double mean[2], squared_error = 0;
+    for (int half = 0; half < 2; half++) {
+        mean[half] = sum[half] / (double)count[half];
+        squared_error += (squares[half] / (double)count[half] - mean[half] * mean[half]) / (double)count[half];
+    }
+    bool by_chance = (mean[1] - mean[0]) * (mean[1] - mean[0]) < CERTAINTY * CERTAINTY * squared_error;
+    *ratio = by_chance ? 1 : mean[1] / mean[0];
     *crowd_ratio = load[1] / (double)count[1] / (load[0] / (double)count[0]);
     return *crowd_ratio >= CROWD_LEAST;
 }

@@ -98,8 +98,8 @@ bool hw_workload_read(struct hw_workload *workload, const char *path, uint64_t l
 bool hw_workload_finish(struct hw_workload *workload);
 
 /* Whether delays take longer the more of them last at a time. Each is compared with the mean of its like (the same place in
- * requests of the same class); *ratio is the mean of the half with the most others over that of the other half, *crowd_ratio how
- * many more there were. False: they never differed enough to tell, or there are too few. */
+ * requests of the same class); *ratio is the mean of the half with the most others over that of the other half (1: no more than
+ * chance would have it), *crowd_ratio how many more there were. False: they never differed enough to tell, or there are too few. */
 bool hw_workload_delays_by_load(const struct hw_workload *workload, double *ratio, double *crowd_ratio);
 
 #endif
