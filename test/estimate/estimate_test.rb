@@ -49,6 +49,7 @@ class EstimateTest < Minitest::Test
     result = estimate { IO.pipe { |reader, writer| reader.getc if writer.write("x") } }
     assert_operator result[:wasteful_pct][:median], :>, 5
     assert_operator result[:wasteful_releases_per_call][:median], :>, 0.5
+    assert_operator result[:knee_threads][:median], :<, 2, "nobody gains from these"
   end
 
   def test_another_threads_answer_is_waited_for
@@ -104,8 +105,15 @@ class EstimateTest < Minitest::Test
     end
   end
 
+  def test_every_key_is_documented
+    document = File.read(File.expand_path("../../docs/yield-json.md", __dir__))
+    result = estimate(concurrency: [2], measure: true, processes: [1]) { sleep(0.001) }
+    keys = [result, result[:wall], result[:measured]["2"], result[:processes].first].flat_map(&:keys)
+    keys.each { |key| assert_includes document, "`#{key}`" }
+  end
+
   def test_the_result_is_a_number_too
-    result = Headway.yield_fraction(concurrency: [2], run_s: 0.04) { sleep(0.001) }
+    result = Headway.yield_fraction(concurrency: [2], run_s: 0.02) { sleep(0.001) }
     assert_operator result.fraction, :>, 0.95
     assert_operator Float(result.to_f), :<=, 1
     assert_match(/yields \d/, result.inspect)
@@ -114,7 +122,7 @@ class EstimateTest < Minitest::Test
   private
 
   def estimate(concurrency: [8], **options, &block)
-    Headway::Estimate.call(block, concurrency:, run_s: 0.04, **options).to_h
+    Headway::Estimate.call(block, concurrency:, run_s: 0.02, **options).to_h
   end
 
   def compute(seconds)
