@@ -105,6 +105,22 @@ class EstimateTest < Minitest::Test
     end
   end
 
+  def test_what_the_block_raises_is_raised
+    assert_raises(IndexError) { estimate { raise IndexError } }
+    assert_raises(NotImplementedError) { estimate { raise NotImplementedError } }
+    calls = 0
+    assert_raises(IndexError) { estimate { (calls += 1) > 20 ? raise(IndexError) : sleep(0.01) } }
+  end
+
+  def test_what_cannot_be_measured
+    assert_match(/the work forks/, assert_raises(Headway::Estimate::Error) { estimate { fork } }.message)
+    assert_match(/ends its thread/, assert_raises(Headway::Estimate::Error) { estimate { Thread.exit } }.message)
+    nested = assert_raises(Headway::Estimate::Error) { estimate { estimate { nil } } }
+    assert_match(/another yield fraction is being measured/, nested.message)
+    assert_match(/no block given/, assert_raises(ArgumentError) { Headway.yield_fraction }.message)
+    assert_match(/concurrency is \[0\]: give whole numbers/, assert_raises(ArgumentError) { estimate(concurrency: [0]) { nil } }.message)
+  end
+
   def test_every_key_is_documented
     document = File.read(File.expand_path("../../docs/yield-json.md", __dir__))
     result = estimate(concurrency: [2], measure: true, processes: [1]) { sleep(0.001) }
