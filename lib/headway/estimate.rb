@@ -33,26 +33,34 @@ module Headway
 
         counts("concurrency", concurrency)
         counts("processes", processes) if processes
-        ONE_AT_A_TIME.synchronize do
-          measurement = Measurement.new(Work.new(block), concurrency, measure: measure, cores: Etc.nprocessors, run_s: run_s)
-          rounds = measurement.call
-          cells = processes ? Processes.new(block, measurement.call_s, run_s).call(processes, [1, *concurrency].uniq) : nil
-          Result.new(rounds, concurrency: concurrency, measure: measure, cells: cells, cores: Etc.nprocessors)
-        end
+        alone { measure_all(block, concurrency, measure, processes, run_s) }
       end
 
       # @param error [Exception] from the work
       # @return [String] such as: raises RuntimeError: no luck (work.rb:3)
       def describe(error)
-        return "raises #{error.class}: #{error.message.lines.first.to_s.chomp}" unless (place = place_of(error))
-
-        "raises #{error.class}: #{error.message.lines.first.to_s.chomp} (#{place})"
+        place = error.backtrace_locations&.first
+        "raises #{error.class}: #{error.message.lines.first.to_s.chomp}#{" (#{place.path}:#{place.lineno})" if place}"
       end
 
       private
 
-      def place_of(error)
-        error.backtrace_locations&.first&.then { "#{_1.path}:#{_1.lineno}" }
+      def alone
+        raise Error, "another yield fraction is being measured in this process" unless ONE_AT_A_TIME.try_lock
+
+        begin
+          yield
+        ensure
+          ONE_AT_A_TIME.unlock
+        end
+      end
+
+      def measure_all(block, concurrency, measure, processes, run_s)
+        cores = Etc.nprocessors
+        measurement = Measurement.new(Work.new(block), concurrency, measure: measure, cores: cores, run_s: run_s)
+        rounds = measurement.call
+        cells = Processes.new(block, measurement.call_s, run_s).call(processes, [1, *concurrency].uniq) if processes
+        Result.new(rounds, concurrency: concurrency, measure: measure, cells: cells, cores: cores)
       end
 
       def counts(name, numbers)

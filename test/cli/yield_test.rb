@@ -48,7 +48,6 @@ class YieldCommandTest < Minitest::Test
     { "raise 'no luck'" => /the work raises RuntimeError: no luck \(-e:1\)/,
       "1 +" => /the work is no Ruby: -e:/,
       "fork { }" => /the work forks/,
-      "fork" => /the work forks/,
       "exit 3" => /the work exits \(status 3\)/,
       "exit!" => /the work ended the process/,
       "Thread.exit" => /the work ends its thread/,

@@ -49,6 +49,7 @@ class EstimateTest < Minitest::Test
     result = estimate { IO.pipe { |reader, writer| reader.getc if writer.write("x") } }
     assert_operator result[:wasteful_pct][:median], :>, 5
     assert_operator result[:wasteful_releases_per_call][:median], :>, 0.5
+    assert_operator result[:knee_threads][:median], :<, 2, "nobody gains from these"
   end
 
   def test_another_threads_answer_is_waited_for
@@ -100,12 +101,35 @@ class EstimateTest < Minitest::Test
     result[:measured].each do |count, figures|
       predicted = result[:predicted][count][:per_s][:median]
       assert_in_delta 100 * ((predicted / figures[:per_s][:median]) - 1), figures[:per_s_error_pct], 1e-9
-      assert_in_delta count.to_i * 1000, figures[:per_s][:median] * figures[:latency_ms][:median], count.to_i * 200
+      assert_operator figures[:per_s][:max] * figures[:latency_ms][:min], :>, count.to_i * 999
     end
   end
 
+  def test_what_the_block_raises_is_raised
+    assert_raises(IndexError) { estimate { raise IndexError } }
+    assert_raises(NotImplementedError) { estimate { raise NotImplementedError } }
+    calls = 0
+    assert_raises(IndexError) { estimate { (calls += 1) > 20 ? raise(IndexError) : sleep(0.01) } }
+  end
+
+  def test_what_cannot_be_measured
+    assert_match(/the work forks/, assert_raises(Headway::Estimate::Error) { estimate { fork } }.message)
+    assert_match(/ends its thread/, assert_raises(Headway::Estimate::Error) { estimate { Thread.exit } }.message)
+    nested = assert_raises(Headway::Estimate::Error) { estimate { estimate { nil } } }
+    assert_match(/another yield fraction is being measured/, nested.message)
+    assert_match(/no block given/, assert_raises(ArgumentError) { Headway.yield_fraction }.message)
+    assert_match(/concurrency is \[0\]: give whole numbers/, assert_raises(ArgumentError) { estimate(concurrency: [0]) { nil } }.message)
+  end
+
+  def test_every_key_is_documented
+    document = File.read(File.expand_path("../../docs/yield-json.md", __dir__))
+    result = estimate(concurrency: [2], measure: true, processes: [1]) { sleep(0.001) }
+    keys = [result, result[:wall], result[:measured]["2"], result[:processes].first].flat_map(&:keys)
+    keys.each { |key| assert_includes document, "`#{key}`" }
+  end
+
   def test_the_result_is_a_number_too
-    result = Headway.yield_fraction(concurrency: [2], run_s: 0.04) { sleep(0.001) }
+    result = Headway.yield_fraction(concurrency: [2], run_s: 0.02) { sleep(0.001) }
     assert_operator result.fraction, :>, 0.95
     assert_operator Float(result.to_f), :<=, 1
     assert_match(/yields \d/, result.inspect)
@@ -114,7 +138,7 @@ class EstimateTest < Minitest::Test
   private
 
   def estimate(concurrency: [8], **options, &block)
-    Headway::Estimate.call(block, concurrency:, run_s: 0.04, **options).to_h
+    Headway::Estimate.call(block, concurrency:, run_s: 0.02, **options).to_h
   end
 
   def compute(seconds)

@@ -33,13 +33,16 @@ end_release(struct hw_meter *meter, uint64_t passed_ns, struct hw_meter_reading 
     meter->io_ns += passed_ns - free_cpu_ns;
 }
 
-/* Takes out of a time what it has spent without a core. */
+/* Takes out of a time what it has spent without a core; the rest is no less than the CPU time, whatever happened while the clocks
+ * were read. */
 static uint64_t
 with_a_core(struct hw_meter *meter, uint64_t passed_ns, struct hw_meter_reading reading)
 {
     if (!meter->knows_coreless || !reading.own || !meter->since.own) return passed_ns;
     uint64_t coreless_ns = reading.coreless_ns - meter->since.coreless_ns;
-    if (coreless_ns > passed_ns) coreless_ns = passed_ns;
+    uint64_t cpu_ns = reading.cpu_ns - meter->since.cpu_ns;
+    uint64_t most_ns = cpu_ns < passed_ns ? passed_ns - cpu_ns : 0;
+    if (coreless_ns > most_ns) coreless_ns = most_ns;
     meter->coreless_ns += coreless_ns;
     return passed_ns - coreless_ns;
 }

@@ -35,9 +35,9 @@ module Headway
       def call
         @call_s = calibrate
         wall = wall_threads(@work.metered(iterations(@call_s)))
-        threads = [1, wall, *(@concurrency if @measure)].uniq
-        runs = threads.to_h { |count| [count, iterations(pilot_s(count))] }
-        Array.new(rounds(runs)) { |round| measure(runs, wall, reverse: round.odd?) }
+        calls_s = [1, wall, *(@concurrency if @measure)].uniq.to_h { |threads| [threads, pilot_s(threads)] }
+        runs = calls_s.transform_values { |call_s| iterations(call_s) }
+        Array.new(rounds(calls_s)) { |round| measure(runs, wall, reverse: round.odd?) }
       end
 
       private
@@ -65,18 +65,17 @@ module Headway
         @work.seconds(threads, count) / count
       end
 
-      # The more threads, the less does their waiting overlap by chance. But computing without the GVL takes cores: more threads than
-      # there are cores for would show the machine's limit, not the GVL's.
+      # Enough to keep the GVL busy and then some: then what they gain says most, as more would. But computing without the GVL takes
+      # cores: more threads than there are cores for would show the machine's limit, not the GVL's.
       def wall_threads(sample)
-        most = [@concurrency.max, 2].max
         demands = sample.demands
-        return most if demands.free_cpu_s <= demands.gvl_s * (@cores - 1)
-
-        demands.core_knee_threads(@cores).floor.clamp(2, most)
+        cores_first = demands.core_knee_threads(@cores) < demands.knee_threads
+        enough = cores_first ? demands.core_knee_threads(@cores).floor : 4 * [demands.knee_threads, @concurrency.max].min.ceil
+        enough.clamp(2, [@concurrency.max, 2].max)
       end
 
-      def rounds(runs)
-        turn_s = [@run_s, @call_s].max * (runs.size + 1)
+      def rounds(calls_s)
+        turn_s = [@call_s, *calls_s.values].sum { |call_s| [@run_s, call_s].max }
         (TOTAL_S / turn_s).floor.clamp(FEWEST_ROUNDS, ROUNDS)
       end
 

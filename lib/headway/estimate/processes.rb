@@ -93,7 +93,7 @@ module Headway
 
         def run
           say(ready: true)
-          @command.gets
+          @command.gets or exit!(0) # the parent has gone
           before = cpu
           yield
           say(cpu_s: cpu - before)

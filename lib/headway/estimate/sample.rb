@@ -23,8 +23,10 @@ module Headway
       # @return [Float]
       def yield_pct = pct(io_s + free_cpu_s + wasteful_s)
 
+      # Releases too short for another thread to gain from count as time with the GVL.
+      #
       # @return [Model::Demands]
-      def demands = Model::Demands.new(gvl_s: running_s, free_cpu_s: free_cpu_s, delay_s: io_s + wasteful_s)
+      def demands = Model::Demands.new(gvl_s: running_s + wasteful_s, free_cpu_s: free_cpu_s, delay_s: io_s)
     end
   end
 end

@@ -123,8 +123,10 @@ TEST(more_than_the_time_passed_is_not_believed)
     release(1 * MS, 2 * MS, 0);
     CHECK_EQUAL(1 * MS, meter.free_cpu_ns);
     release(1 * MS, 2 * MS, 3 * MS);
-    CHECK_EQUAL(1 * MS, meter.free_cpu_ns);
-    CHECK_EQUAL(1 * MS, meter.coreless_ns);
+    release(1 * MS, 600 * US, 3 * MS);
+    CHECK_EQUAL(2600 * US, meter.free_cpu_ns);
+    CHECK_EQUAL(400 * US, meter.coreless_ns);
+    CHECK_EQUAL(0, meter.io_ns);
 }
 
 TEST(short_releases_are_wasteful)
