@@ -44,6 +44,14 @@ class BenchServingTest < Minitest::Test
     end
   end
 
+  def test_jobs_of_sidekiq
+    result = run_arms(Serving::Jobs.new(TINY), [Arm.build(interpreter.headway_trouble ? "stock" : "headway", interpreter)])
+    figures = result["arms"].values.first["50 %"]
+    assert_operator figures["light_p99_us"]["median"], :>=, 20_000
+    assert_operator result["arms"].values.first["saturation"]["requests_per_s"]["median"], :>, 0
+    assert_match(/^## Sidekiq, 3 threads$/, page_of([[result, Serving::Jobs.new(TINY)]]).first)
+  end
+
   # A server that stalls for half a second while requests are due every 10 ms: most of them must be seen to have waited.
   def test_requests_that_were_due_during_a_stall_count_as_slow
     TCPServer.open("127.0.0.1", 0) do |server|
@@ -77,7 +85,7 @@ class BenchServingTest < Minitest::Test
 
   def test_bad_usage
     { %w[--nope] => /--nope/, %w[more] => /"more"/, %w[--loads 0] => /--loads is 0: give percent from 1 to 99/,
-      %w[--threads 0] => /--threads is 0: give/, %w[--arms nope] => /no arm "nope"/, %w[--requests x] => /--requests x: give/,
+      %w[--only nginx] => /--only is "nginx": give some of puma,sidekiq,trivial/, %w[--threads 0] => /--threads is 0: give/, %w[--arms nope] => /no arm "nope"/, %w[--requests x] => /--requests x: give/,
       %w[--write /nonexistent/x.md] => %r{cannot write /nonexistent/x.md} }.each do |argv, pattern|
       _, err = capture_io { assert_equal 2, Serving::Command.call(argv) }
       assert_match pattern, err

@@ -69,21 +69,23 @@ module Headway
       RUBY
       private_constant :CALIBRATION
 
-      def with_puma(arm, &) = Puma.run(arm, config.slice(*DEFAULTS.keys, "rounds_per_ms"), &)
+      def with_server(arm, &) = Puma.run(arm, settings, &)
+
+      def settings = config.slice(*DEFAULTS.keys, "rounds_per_ms")
 
       def mix = { paths: { LIGHT => 1 - config["heavy_share"], HEAVY => config["heavy_share"] }, seed: 1 }
 
       def saturate(arm)
         seconds = config["saturation_s"]
         connections = 2 * config["threads"] * config["workers"]
-        with_puma(arm) { |puma| puma.load({ **mix, connections:, seconds: }, limit_s: (2 * seconds) + 60) }.fetch("requests_per_s")
+        with_server(arm) { |server| server.load({ **mix, connections:, seconds: }, limit_s: (2 * seconds) + 60) }.fetch("requests_per_s")
       end
 
       def open_loop(arm, load)
         rate = config["capacity_per_s"] * load
         only = [LIGHT] if arm.name == ALONE
         settings = { **mix, rate:, requests: config["requests"], only: }.compact
-        with_puma(arm) { |puma| puma.load(settings, limit_s: (2 * config["requests"] / rate) + 120) }
+        with_server(arm) { |server| server.load(settings, limit_s: (2 * config["requests"] / rate) + 120) }
       end
 
       def figures_of(answer)
@@ -114,5 +116,7 @@ module Headway
   end
 end
 
+require_relative "serving/gems"
 require_relative "serving/puma"
+require_relative "serving/jobs"
 require_relative "serving/trivial"
