@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../headway"
+require_relative "notices"
 
 module Headway
   # What a monitoring system is to know of this process: counters, gauges and histograms in base units, read when they are asked

@@ -41,7 +41,7 @@ module Headway
       def cell_title = "load"
 
       def measure(arm, cell)
-        found = if cell != SATURATION then figures_of(open_loop(arm, cell.to_f / 100))
+        found = if cell != SATURATION then under_load(arm, cell)
                 elsif arm.name != ALONE then { "requests_per_s" => saturate(arm) }
                 else {}
                 end
@@ -81,6 +81,14 @@ module Headway
         with_server(arm) { |server| server.load({ **mix, connections:, seconds: }, limit_s: (2 * seconds) + 60) }.fetch("requests_per_s")
       end
 
+      # A server that falls behind must not cost us the hours before and after it.
+      def under_load(arm, cell)
+        figures_of(open_loop(arm, cell.to_f / 100))
+      rescue Error => error
+        warn "#{arm.name} at #{cell} is left out: #{error.message}"
+        {}
+      end
+
       def open_loop(arm, load)
         rate = config["capacity_per_s"] * load
         only = [LIGHT] if arm.name == ALONE
@@ -98,12 +106,14 @@ module Headway
       def finding(arms, arm, cell)
         light = ->(name) { arms.dig(name, cell, "light_p99_us", "median") }
         heavy = ->(name) { arms.dig(name, cell, "heavy_p99_us", "median") }
+        return unless light[arm]
+
         parts = [
           ("#{ratio(light["stock"], light[arm])} × lower than stock" if light["stock"]),
           ("#{ratio(light[arm], light[ALONE])} × light requests alone" if light[ALONE]),
           ("heavy p99 #{ratio(heavy[arm], heavy["stock"])} × stock" if heavy["stock"] && heavy[arm])
         ].compact
-        "#{arm} at #{cell}: light p99 #{Figure.duration(light[arm])}, #{parts.join(", ")}." if light[arm] && parts.any?
+        "#{arm} at #{cell}: light p99 #{Figure.duration(light[arm])}, #{parts.join(", ")}." if parts.any?
       end
 
       def throughput(arms, arm)

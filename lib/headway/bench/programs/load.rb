@@ -109,7 +109,8 @@ class Load
   end
 
   def report(seconds)
-    { requests_per_s: @times.values.sum(&:size) / seconds, times: Arrivals.report(@times), late_p99_us: Arrivals.percentiles(@late)[:p99_us] }
+    { requests_per_s: @times.values.sum(&:size) / seconds, times: Arrivals.report(@times),
+      late_p99_us: Arrivals.percentiles(@late)[:p99_us] }
   end
 end
 

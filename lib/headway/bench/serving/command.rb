@@ -70,14 +70,20 @@ module Headway
             parser.separator("Measures Puma and Sidekiq under load, stock and with Headway, prints tables and writes docs/benchmarks.md.\n\n")
             how_long(parser)
             parser.on("--only LIST", Options::Names, "some of #{PARTS.join(",")}") { @parts = parts(_1) }
-            parser.on("--threads LIST", Options::Counts, "threads of a worker (default 5,10)") { @threads = positive(_1, "--threads") }
-            parser.on("--workers LIST", Options::Counts, "workers (default 1,2)") { @workers = positive(_1, "--workers") }
-            parser.on("--loads LIST", Options::Counts, "percent of stock's capacity (default 30,50,70,85)") { @settings["loads"] = loads(_1) }
+            what(parser)
             parser.on("--arms LIST", Options::Names, "which arms (default #{ARMS.join(",")})") { @arms = _1 }
             parser.on("--ruby PATH", "a Ruby to measure with (default: this one)") { @interpreter = Interpreter.new(_1) }
             parser.on("--json", "print JSON") { @json = true }
             parser.on("--write FILE.md", "where to, instead of docs/benchmarks.md") { @path = _1 }
             parser.on("-h", "--help", "print this") { @help = true }
+          end
+        end
+
+        def what(parser)
+          parser.on("--threads LIST", Options::Counts, "threads of a worker (default 5,10)") { @threads = positive(_1, "--threads") }
+          parser.on("--workers LIST", Options::Counts, "workers (default 1,2)") { @workers = positive(_1, "--workers") }
+          parser.on("--loads LIST", Options::Counts, "percent of stock's capacity (default 30,50,70,85)") do |numbers|
+            @settings["loads"] = loads(numbers)
           end
         end
 
@@ -121,7 +127,10 @@ module Headway
         # Missing after an hour of measuring would be late.
         def check_gems
           Gems.flags("puma") if @parts != ["sidekiq"]
-          Gems.flags("sidekiq") if @parts.include?("sidekiq")
+          return unless @parts.include?("sidekiq")
+
+          Gems.flags("sidekiq")
+          Sidekiq.redis or raise Error, "Sidekiq's part needs redis-server: install Redis, or leave it out: --only puma,trivial"
         end
 
         # What cannot run here is left out, and said.
@@ -140,7 +149,9 @@ module Headway
         end
 
         def loads(numbers)
-          numbers.all?(1..99) ? numbers : raise(UsageError, "--loads is #{numbers.join(",")}: give percent from 1 to 99, such as 30,50,70,85")
+          return numbers if numbers.all?(1..99)
+
+          raise UsageError, "--loads is #{numbers.join(",")}: give percent from 1 to 99, such as 30,50,70,85"
         end
       end
     end

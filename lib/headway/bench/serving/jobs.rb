@@ -19,6 +19,11 @@ module Headway
         BOOT_LIMIT_S = 60
         private_constant :BOOT_LIMIT_S
 
+        # @return [String, nil] Redis's program
+        def self.redis
+          ENV.fetch("PATH", "").split(File::PATH_SEPARATOR).map { File.join(_1, "redis-server") }.find { File.executable?(_1) }
+        end
+
         # @param arm [Arm]
         # @param settings [Hash] see programs/sidekiq.rb
         # @yieldparam sidekiq [Sidekiq] at work
@@ -59,7 +64,8 @@ module Headway
         def start_redis(folder)
           socket = File.join(folder, "redis.sock")
           @address = { "REDIS_URL" => "unix://#{socket}" }
-          @redis = Child.new(["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", folder, "--logfile", "/dev/null"])
+          @redis = Child.new(["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", folder,
+                              "--logfile", File::NULL])
           deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + BOOT_LIMIT_S
           until File.socket?(socket)
             raise Error, "redis-server did not start" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
