@@ -30,22 +30,23 @@ module Headway
         # @raise [Error]
         def self.run(arm, settings)
           Dir.mktmpdir("headway-redis") do |folder|
-            sidekiq = new(arm, settings, folder)
+            sidekiq = new
+            sidekiq.start(arm, settings, folder)
             yield sidekiq
           ensure
-            sidekiq&.kill
+            sidekiq.kill
           end
         end
 
-        def initialize(arm, settings, folder)
+        # Apart from new: whatever happens in here, an interrupt for one, run can end what was started.
+        # @return [void]
+        # @raise [Error]
+        def start(arm, settings, folder)
           start_redis(folder)
           command = [*arm.interpreter.command, *Gems.flags("sidekiq"), Bench.program("sidekiq"), JSON.generate(settings)]
           @child = Child.new(command, env: arm.environment.merge(@address))
           policy = @child.first_line(BOOT_LIMIT_S).fetch("policy")
           raise Error, "the #{arm.name} arm ran with policy #{policy.inspect}" unless policy == arm.policy
-        rescue Error
-          kill
-          raise
         end
 
         # @param settings [Hash] see programs/jobs.rb

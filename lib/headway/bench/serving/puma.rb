@@ -13,20 +13,21 @@ module Headway
         # @yieldparam puma [Puma] serving
         # @raise [Error]
         def self.run(arm, settings)
-          puma = new(arm, settings)
+          puma = new
+          puma.start(arm, settings)
           yield puma
         ensure
-          puma&.kill
+          puma.kill
         end
 
-        def initialize(arm, settings)
+        # Apart from new: whatever happens in here, an interrupt for one, run can end what was started.
+        # @return [void]
+        # @raise [Error]
+        def start(arm, settings)
           command = [*arm.interpreter.command, *Gems.flags("puma"), Bench.program("puma"), JSON.generate(settings)]
           @child = Child.new(command, env: arm.environment)
           @port = @child.first_line(BOOT_LIMIT_S).fetch("port")
           check(arm)
-        rescue Error
-          kill
-          raise
         end
 
         # Runs the load generator, always on plain Ruby.
