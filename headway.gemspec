@@ -16,7 +16,7 @@ Gem::Specification.new do |spec|
 
   spec.files = Dir.chdir(__dir__) do
     Dir["lib/**/*.rb", "lib/headway/report/page.html", "exe/*", "ext/headway/**/*.{c,h,rb}", "ext/headway/**/depend",
-        "ext/headway/core/Makefile", "docs/**/*.md", "README.md", "CHANGELOG.md", "LICENSE.txt"].reject { |file| file.include?("/test/") }
+        "ext/headway/core/Makefile", "docs/**/*.md", "fleet/*", "README.md", "CHANGELOG.md", "LICENSE.txt"].reject { |file| file.include?("/test/") }
   end
   spec.bindir = "exe"
   spec.executables = ["headway"]

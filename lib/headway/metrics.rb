@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../headway"
+require_relative "notices"
 
 module Headway
   # What a monitoring system is to know of this process: counters, gauges and histograms in base units, read when they are asked
@@ -77,7 +78,7 @@ module Headway
 
       # Adds figures to those of every endpoint and adapter.
       #
-      # @param source [#families] a {Counter} or {Histogram} in an object of your own, or anything that answers Array<{Family}>
+      # @param source [#families] a {Counter}, a {Histogram}, or anything that answers Array<{Family}>
       # @return [void]
       def register(source)
         @sources |= [source]
@@ -106,7 +107,7 @@ module Headway
   end
 
   # Requests and jobs that Headway's integrations follow.
-  if const_defined?(:Work)
+  if const_defined?(:Work, false)
     Work.subscribe do |work|
       Metrics.public_send(work.kind, work.name, running: work.running, ready: work.waiting, suspended: work.suspended)
     end

@@ -21,7 +21,8 @@ class BenchProgramsTest < Minitest::Test
     "wakeups" => { cpu_threads: 1, preempt: "signal", blocks: 1, window_s: 0.05 },
     "idle_cost" => { work: "release", preempt: "poll", blocks: 1, window_s: 0.01 }
   }.freeze
-  LISTED = [*PLAIN.keys, *WITH_SERVER.keys, *SWITCHING.keys, "server", "puma", "load"].freeze # the last two: serving_test.rb
+  IN_SERVING_TEST = %w[puma sidekiq work load jobs arrivals].freeze
+  LISTED = [*PLAIN.keys, *WITH_SERVER.keys, *SWITCHING.keys, "server", *IN_SERVING_TEST].freeze
 
   def test_every_program_is_listed
     assert_equal Dir.children(Headway::Bench::PROGRAMS).sort, LISTED.map { "#{_1}.rb" }.sort

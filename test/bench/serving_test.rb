@@ -40,8 +40,17 @@ class BenchServingTest < Minitest::Test
 
   def test_several_workers
     Serving::Puma.run(Arm.build("stock", interpreter), { **Serving::DEFAULTS, "workers" => 2, "rounds_per_ms" => 1 }) do |puma|
-      assert_equal 10, puma.load({ paths: { "/light" => 1.0 }, seed: 1, rate: 100.0, requests: 10 }, limit_s: 60).dig("times", "/light", "n")
+      answer = puma.load({ paths: { "/light" => 1.0 }, seed: 1, rate: 100.0, requests: 10 }, limit_s: 60)
+      assert_equal 10, answer.dig("times", "/light", "n")
     end
+  end
+
+  def test_jobs_of_sidekiq
+    result = run_arms(Serving::Jobs.new(TINY), [Arm.build(interpreter.headway_trouble ? "stock" : "headway", interpreter)])
+    figures = result["arms"].values.first["50 %"]
+    assert_operator figures["light_p99_us"]["median"], :>=, 20_000
+    assert_operator result["arms"].values.first["saturation"]["requests_per_s"]["median"], :>, 0
+    assert_match(/^## Sidekiq, 3 threads$/, page_of([[result, Serving::Jobs.new(TINY)]]).first)
   end
 
   # A server that stalls for half a second while requests are due every 10 ms: most of them must be seen to have waited.
@@ -75,9 +84,21 @@ class BenchServingTest < Minitest::Test
     end
   end
 
+  # The server of this arm ends while it is asked: the others' figures stay.
+  def test_a_cell_that_fails_is_left_out_and_named
+    experiment = Serving.new({ **TINY, "rounds_per_ms" => 1, "capacity_per_s" => 1.0e-9 })
+    experiment.define_singleton_method(:with_server) { |*| raise Error, "it fell over" }
+    figures = nil
+    _, err = capture_io { figures = experiment.measure(Arm.build("stock", interpreter), "50 %") }
+    assert_equal "stock at 50 % is left out: it fell over\n", err
+    assert_equal [nil], figures.values.uniq
+  end
+
   def test_bad_usage
     { %w[--nope] => /--nope/, %w[more] => /"more"/, %w[--loads 0] => /--loads is 0: give percent from 1 to 99/,
-      %w[--threads 0] => /--threads is 0: give/, %w[--arms nope] => /no arm "nope"/, %w[--requests x] => /--requests x: give/,
+      %w[--requests x] => /--requests x: give/, %w[--arms nope] => /no arm "nope"/,
+      %w[--only nginx] => /--only is "nginx": give some of puma,sidekiq,trivial/,
+      %w[--threads 0] => /--threads is 0: give/,
       %w[--write /nonexistent/x.md] => %r{cannot write /nonexistent/x.md} }.each do |argv, pattern|
       _, err = capture_io { assert_equal 2, Serving::Command.call(argv) }
       assert_match pattern, err
@@ -90,8 +111,8 @@ class BenchServingTest < Minitest::Test
   def run_arms(experiment, arms) = Runner.new(experiment, arms, interpreter:, runs: 1, progress: StringIO.new).call
 
   def load(port, **settings)
-    command = [*interpreter.command, Headway::Bench.program("load"), JSON.generate({ port:, paths: { "/light" => 1.0 }, seed: 1, **settings })]
-    Child.run(command, env: Arm.environment)
+    settings = { port:, paths: { "/light" => 1.0 }, seed: 1, **settings }
+    Child.run([*interpreter.command, Headway::Bench.program("load"), JSON.generate(settings)], env: Arm.environment)
   end
 
   def page_of(results)

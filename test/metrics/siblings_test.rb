@@ -46,19 +46,20 @@ class MetricsSiblingsTest < Minitest::Test
   end
 
   def test_what_it_writes_it_reads
-    Headway::Metrics.request("GET /", running: 1, ready: 0.2, suspended: 0)
+    Headway::Metrics.request("GET /siblings", running: 1, ready: 0.2, suspended: 0)
     @siblings.stop
     path = nil
     other = fork do
       siblings = Headway::Metrics::Siblings.new(@directory, every: 60)
       Headway::Metrics.worker = 7
-      Headway::Metrics.request("GET /", running: 1, ready: 0.2, suspended: 0)
+      Headway::Metrics.request("GET /siblings", running: 1, ready: 0.2, suspended: 0)
       siblings.instance_variable_get(:@reporter).report
       sleep
     end
     path = File.join(@directory, "#{other}.json")
     Timeout.timeout(20) { sleep 0.01 until File.exist?(path) }
-    series = @siblings.families(Headway::Metrics.collect).find { |family| family.name == "ruby_gvl_request_wait_seconds" }.series
+    waits = @siblings.families(Headway::Metrics.collect).find { |family| family.name == "ruby_gvl_request_wait_seconds" }
+    series = waits.series.select { |labels, _| labels[:request] == "GET /siblings" }
     assert_equal [0.2], series.values.map { |value| value.is_a?(Headway::Metrics::Distribution) ? value.sum : flunk }.uniq
     assert_equal 2, series.size
   ensure

@@ -29,6 +29,9 @@ module Headway
         Family.new(@name, type, @help, series)
       end
 
+      # @return [Array<Family>]
+      def families = [family]
+
       private
 
       # @param values [Array] of the labels, in their order

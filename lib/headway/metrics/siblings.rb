@@ -65,7 +65,8 @@ module Headway
 
       # A file may vanish at any time: siblings end, and others clear up too.
       def read(file)
-        return File.delete(file) && nil if Time.now - File.mtime(file) > @every * STALE_PERIODS || gone?(Integer(File.basename(file, ".json")))
+        age = Time.now - File.mtime(file)
+        return File.delete(file) && nil if age > @every * STALE_PERIODS || gone?(Integer(File.basename(file, ".json")))
 
         worker, families = JSON.parse(File.read(file))
         labelled(families.map { |family| load(*family) }, worker)

@@ -11,6 +11,7 @@
 
 require "json"
 require "socket"
+require_relative "arrivals"
 
 # One run of requests.
 class Load
@@ -22,16 +23,15 @@ class Load
 
   def initialize(config)
     @config = config
-    @random = Random.new(config.fetch("seed"))
+    @arrivals = Arrivals.new(config)
     @open = {}
     @times = Hash.new { |hash, path| hash[path] = [] }
     @late = []
-    @sent = Hash.new(0)
   end
 
   def open_loop
     start = now
-    arrivals.each do |due, path|
+    @arrivals.poisson.each do |due, path|
       serve(start + due)
       send_request(path, start + due)
     end
@@ -44,13 +44,13 @@ class Load
     seconds = @config.fetch("seconds")
     start = now
     warm = start + (seconds / 5.0)
-    @config.fetch("connections").times { send_request(next_in_turn, now) }
+    @config.fetch("connections").times { send_request(@arrivals.next_in_turn, now) }
     done = counted = 0
     while now < start + seconds
       serve(start + seconds, once: true) do |socket|
         done += 1
         counted += 1 if now > warm
-        send_request(next_in_turn, now, socket.closed? ? connect : socket)
+        send_request(@arrivals.next_in_turn, now, socket.closed? ? connect : socket)
       end
     end
     { requests: done, requests_per_s: counted / (start + seconds - warm) }
@@ -59,26 +59,6 @@ class Load
   private
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-
-  # The same for every arm; with "only", the same again without the others.
-  def arrivals
-    at = 0.0
-    all = Array.new(@config.fetch("requests")) { [at -= Math.log(1 - @random.rand) / @config.fetch("rate"), pick] }
-    @config["only"] ? all.select { |_, path| @config["only"].include?(path) } : all
-  end
-
-  def pick
-    number = @random.rand
-    @config.fetch("paths").find { |_, share| (number -= share) < 0 }&.first || @config["paths"].keys.last
-  end
-
-  # By chance a minute's requests may have a tenth more heavy ones: too much for a comparison of throughputs.
-  def next_in_turn
-    total = @sent.values.sum + 1
-    path, = @config.fetch("paths").max_by { |path, share| (share * total) - @sent[path] }
-    @sent[path] += 1
-    path
-  end
 
   def send_request(path, due, socket = connect)
     socket.write("GET #{path} HTTP/1.1\r\nHost: bench\r\n#{"Connection: close\r\n" unless @config["keep"]}\r\n")
@@ -129,14 +109,8 @@ class Load
   end
 
   def report(seconds)
-    done = @times.values.sum(&:size)
-    times = @times.to_h { |path, values| [path, { n: values.size }.merge(percentiles(values))] }
-    { requests_per_s: done / seconds, times:, late_p99_us: percentiles(@late)[:p99_us] }
-  end
-
-  def percentiles(values)
-    sorted = values.sort
-    { p50_us: 0.5, p95_us: 0.95, p99_us: 0.99 }.transform_values { |part| (sorted[(part * sorted.size).ceil - 1] * 1e6).round(1) }
+    { requests_per_s: @times.values.sum(&:size) / seconds, times: Arrivals.report(@times),
+      late_p99_us: Arrivals.percentiles(@late)[:p99_us] }
   end
 end
 

@@ -8,24 +8,11 @@ require "json"
 require "puma"
 require "puma/configuration"
 require "puma/launcher"
+require_relative "work"
 
 config = JSON.parse(ARGV.fetch(0))
-rounds_per_ms = config.fetch("rounds_per_ms")
-
-# Ruby as applications run it: it allocates, formats and joins.
-compute = lambda do |ms|
-  (ms * rounds_per_ms).round.times { Array.new(20) { |index| "item #{index}" }.join(",") }
-end
-
-# Waits as those for a database: the GVL is free meanwhile.
-light = lambda do
-  config.fetch("light_waits").times do
-    sleep(config.fetch("light_wait_ms") / 1000.0)
-    compute.call(config.fetch("light_ms") / config.fetch("light_waits").to_f)
-  end
-end
-
-works = { "/light" => light, "/heavy" => -> { compute.call(config.fetch("heavy_ms")) }, "/trivial" => -> {} }
+work = Work.new(config)
+works = { "/light" => -> { work.light }, "/heavy" => -> { work.heavy }, "/trivial" => -> {} }
 
 # What the benchmark asks a worker about itself.
 policy = -> { defined?(Headway.started?) && Headway.started? ? Headway.policy : nil }

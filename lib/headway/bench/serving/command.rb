@@ -10,8 +10,9 @@ module Headway
       class Command
         DEFAULT_PATH = File.expand_path("../../../../docs/benchmarks.md", __dir__)
         ARMS = %w[stock timeslice10 headway].freeze
+        PARTS = %w[puma sidekiq trivial].freeze
         QUICK = { "requests" => 150, "saturation_s" => 3, "loads" => [50] }.freeze
-        private_constant :DEFAULT_PATH, :ARMS, :QUICK
+        private_constant :DEFAULT_PATH, :ARMS, :PARTS, :QUICK
 
         # @param argv [Array<String>]
         # @return [Integer] the exit status
@@ -33,6 +34,7 @@ module Headway
           @threads = [5, 10]
           @workers = [1, 2]
           @arms = ARMS
+          @parts = PARTS
           @runs = 1
           @seconds = 10
         end
@@ -47,7 +49,7 @@ module Headway
 
           path = @path || (DEFAULT_PATH unless @quick)
           Picture.check(path) if path
-          Puma.load_path
+          check_gems
           results = []
           measurements.each do |experiment, arms, runs|
             results << [Runner.new(experiment, arms, interpreter:, runs:).call, experiment]
@@ -65,16 +67,23 @@ module Headway
         def parser
           @parser ||= OptionParser.new("Usage: bin/bench-server [options]", 26) do |parser|
             Options.teach(parser)
-            parser.separator("Measures Puma under load, stock and with Headway, prints tables and writes docs/benchmarks.md.\n\n")
+            parser.separator("Measures Puma and Sidekiq under load, stock and with Headway, prints tables and writes docs/benchmarks.md.\n\n")
             how_long(parser)
-            parser.on("--threads LIST", Options::Counts, "threads of a worker (default 5,10)") { @threads = positive(_1, "--threads") }
-            parser.on("--workers LIST", Options::Counts, "workers (default 1,2)") { @workers = positive(_1, "--workers") }
-            parser.on("--loads LIST", Options::Counts, "percent of stock's capacity (default 30,50,70,85)") { @settings["loads"] = loads(_1) }
+            parser.on("--only LIST", Options::Names, "some of #{PARTS.join(",")}") { @parts = parts(_1) }
+            what(parser)
             parser.on("--arms LIST", Options::Names, "which arms (default #{ARMS.join(",")})") { @arms = _1 }
             parser.on("--ruby PATH", "a Ruby to measure with (default: this one)") { @interpreter = Interpreter.new(_1) }
             parser.on("--json", "print JSON") { @json = true }
             parser.on("--write FILE.md", "where to, instead of docs/benchmarks.md") { @path = _1 }
             parser.on("-h", "--help", "print this") { @help = true }
+          end
+        end
+
+        def what(parser)
+          parser.on("--threads LIST", Options::Counts, "threads of a worker (default 5,10)") { @threads = positive(_1, "--threads") }
+          parser.on("--workers LIST", Options::Counts, "workers (default 1,2)") { @workers = positive(_1, "--workers") }
+          parser.on("--loads LIST", Options::Counts, "percent of stock's capacity (default 30,50,70,85)") do |numbers|
+            @settings["loads"] = loads(numbers)
           end
         end
 
@@ -97,11 +106,31 @@ module Headway
         end
 
         def measurements
-          rows = @workers.product(@threads).map do |workers, threads|
-            [Serving.new({ "threads" => threads, "workers" => workers, **@settings }), [*arms, Serving.alone(interpreter)], @runs]
-          end
-          trivial = Trivial.new("threads" => @threads.first, "workers" => 1, "seconds" => @seconds)
-          [*rows, [trivial, Trivial.arms(interpreter), @quick ? @runs : 5 * @runs]]
+          (@parts & PARTS).flat_map { |part| send(part) }
+        end
+
+        def puma
+          @workers.product(@threads).map { |workers, threads| loaded(Serving, threads, workers) }
+        end
+
+        def sidekiq = [loaded(Jobs, @threads.max, 1)]
+
+        def loaded(kind, threads, workers)
+          [kind.new({ "threads" => threads, "workers" => workers, **@settings }), [*arms, Serving.alone(interpreter)], @runs]
+        end
+
+        def trivial
+          experiment = Trivial.new("threads" => @threads.min, "workers" => 1, "seconds" => @seconds)
+          [[experiment, Trivial.arms(interpreter), @quick ? @runs : 5 * @runs]]
+        end
+
+        # Missing after an hour of measuring would be late.
+        def check_gems
+          Gems.flags("puma") if @parts != ["sidekiq"]
+          return unless @parts.include?("sidekiq")
+
+          Gems.flags("sidekiq")
+          Sidekiq.redis or raise Error, "Sidekiq's part needs redis-server: install Redis, or leave it out: --only puma,trivial"
         end
 
         # What cannot run here is left out, and said.
@@ -114,8 +143,15 @@ module Headway
           numbers.all?(1..256) ? numbers : raise(UsageError, "#{option} is #{numbers.join(",")}: give whole numbers from 1 to 256")
         end
 
+        def parts(names)
+          unknown = (names - PARTS).first
+          unknown ? raise(UsageError, "--only is #{unknown.inspect}: give some of #{PARTS.join(",")}") : names
+        end
+
         def loads(numbers)
-          numbers.all?(1..99) ? numbers : raise(UsageError, "--loads is #{numbers.join(",")}: give percent from 1 to 99, such as 30,50,70,85")
+          return numbers if numbers.all?(1..99)
+
+          raise UsageError, "--loads is #{numbers.join(",")}: give percent from 1 to 99, such as 30,50,70,85"
         end
       end
     end

@@ -42,6 +42,7 @@ module Headway
             server does; times count from the moment a request was to be sent. Light requests wait five times for 4 ms, as for a
             database, and compute for 5 ms in all; one request in ten is heavy and computes for 150 ms. *Light alone*: the same light
             requests without the heavy ones, on stock Ruby. Saturation: as many at once as keeps every thread busy (closed loop).
+            Sidekiq gets the same as jobs, from a Redis on this machine.
           MARKDOWN
         end
 
@@ -54,7 +55,10 @@ module Headway
 
         def title(result)
           threads, workers = result["config"].values_at("threads", "workers")
-          "#{threads} threads, #{workers} #{workers == 1 ? "worker" : "workers"}#{", a route that does nothing" if result["bench"] == "trivial"}"
+          return "Sidekiq, #{threads} threads" if result["bench"] == "jobs"
+
+          "Puma, #{threads} threads, #{workers} #{workers == 1 ? "worker" : "workers"}" \
+            "#{", a route that does nothing" if result["bench"] == "trivial"}"
         end
 
         def circumstances(result)
@@ -88,7 +92,7 @@ module Headway
             chart = Chart.new(figure, Table.rows(result), group_title: experiment.cell_title)
             next if chart.empty?
 
-            name = "#{result["config"].values_at("threads", "workers").join("x")}-#{figure.key.delete_suffix("_us")}.svg"
+            name = "#{result["bench"]}-#{result["config"].values_at("threads", "workers").join("x")}-#{figure.key.delete_suffix("_us")}.svg"
             File.write(File.join(pictures, name), standing_alone(chart.to_svg))
             "![#{figure.title}, #{chart.reading}](#{File.basename(pictures)}/#{name})"
           end

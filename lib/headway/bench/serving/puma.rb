@@ -5,40 +5,29 @@ module Headway
     class Serving
       # A real Puma under an arm, and the load generator, each in processes of their own.
       class Puma
-        GEMS = %w[puma nio4r].freeze
         BOOT_LIMIT_S = 60
-        private_constant :GEMS, :BOOT_LIMIT_S
+        private_constant :BOOT_LIMIT_S
 
         # @param arm [Arm]
         # @param settings [Hash] see programs/puma.rb
         # @yieldparam puma [Puma] serving
         # @raise [Error]
         def self.run(arm, settings)
-          puma = new(arm, settings)
+          puma = new
+          puma.start(arm, settings)
           yield puma
         ensure
-          puma&.kill
+          puma.kill
         end
 
-        # An arm's environment loads no bundle, so the gem's own folders are named.
-        #
-        # @return [Array<String>]
+        # Apart from new: whatever happens in here, an interrupt for one, run can end what was started.
+        # @return [void]
         # @raise [Error]
-        def self.load_path
-          @load_path ||= GEMS.flat_map { |name| Gem::Specification.find_by_name(name).full_require_paths }
-        rescue Gem::MissingSpecError
-          raise Error, "this benchmark needs the gem puma: gem install puma"
-        end
-
-        def initialize(arm, settings)
-          flags = self.class.load_path.flat_map { |path| ["-I", path] }
-          command = [*arm.interpreter.command, *flags, Bench.program("puma"), JSON.generate(settings)]
+        def start(arm, settings)
+          command = [*arm.interpreter.command, *Gems.flags("puma"), Bench.program("puma"), JSON.generate(settings)]
           @child = Child.new(command, env: arm.environment)
           @port = @child.first_line(BOOT_LIMIT_S).fetch("port")
           check(arm)
-        rescue Error
-          kill
-          raise
         end
 
         # Runs the load generator, always on plain Ruby.

@@ -35,7 +35,8 @@ module Headway
 
         def findings(result)
           result["ratios"].map do |arm, ratios|
-            Kernel.format("%s: %.3f × the requests of stock, %.3f × its CPU time for each (medians).", arm, *ratios.values_at("requests_per_s", "cpu_us"))
+            Kernel.format("%s: %.3f × the requests of stock, %.3f × its CPU time for each (medians).",
+                          arm, *ratios.values_at("requests_per_s", "cpu_us"))
           end
         end
       end

@@ -31,7 +31,7 @@ module Headway
           @deltas.flat(families).each do |change|
             attributes = change.labels.transform_keys(&:to_s)
             instrument = @instruments[change.name] ||= build(change)
-            change.type == :gauge ? instrument.record(change.number, attributes: attributes) : instrument.add(change.number, attributes: attributes)
+            instrument.public_send(change.type == :gauge ? :record : :add, change.number, attributes: attributes)
           end
         end
 
