@@ -57,7 +57,8 @@ suitable_rubies() {
 }
 
 # Points Bundler at this checkout's Gemfile for one Ruby, with everything it writes kept inside the checkout. Each Ruby
-# has a lock file of its own: they resolve to different gems, and may be set up at the same time.
+# has a lock file of its own: they resolve to different gems, and may be set up at the same time. The many gems that only tests and
+# server benchmarks ask for are left out unless $with_test_gems is set.
 use_ruby() {
   ruby=$1
   ruby_version=$("$ruby" -e 'print RUBY_VERSION')
@@ -65,6 +66,7 @@ use_ruby() {
   export BUNDLE_GEMFILE="$ruby_home/Gemfile" BUNDLE_PATH="$root/vendor/bundle" BUNDLE_APP_CONFIG="$ruby_home/bundle"
   export BUNDLE_USER_CACHE="$root/.headway/cache" GEM_SPEC_CACHE="$root/.headway/specs"
   export BUNDLE_SILENCE_ROOT_WARNING=1 BUNDLE_DISABLE_VERSION_CHECK=1 BUNDLE_VERSION=system
+  if [ -n "${with_test_gems-}" ]; then unset BUNDLE_WITHOUT; else export BUNDLE_WITHOUT=test; fi
 }
 
 # Every Ruby runs the `bundle` on PATH itself, as that program's own first line may name another Ruby; where there is
