@@ -38,13 +38,13 @@ class PumaTest < Minitest::Test
     assert_operator stats["requests_count"], :>, 0
     @puma.await_output(/headway: \d+ s: GVL held \d+ % of it, \d+ waits of [\d.]+ ms, \d+ preemptions/)
     assert_includes @puma.output, "* Headway #{Headway::VERSION}: policy fair, quantum 50 ms, preempt signal"
-    @puma.stop(:KILL) # Puma 8.0, asked for its statistics, doesn't always heed a gentler signal, with or without us
   end
 
   def test_it_ends_when_asked_to
-    puma("recorder: { file: 'out.headway', mode: :flight, events: 1000 }")
+    puma("log_interval: 60, recorder: { file: 'out.headway', mode: :flight, events: 1000 }")
     assert_equal "hello", get(@port).body
-    assert_predicate @puma.stop(:INT), :success?, @puma.output
+    get(@control, "/stop")
+    assert_predicate @puma.wait, :success?, @puma.output
     assert_path_exists File.join(@directory, "out.headway")
   end
 
@@ -62,7 +62,6 @@ class PumaTest < Minitest::Test
     after = @puma.await("new workers") { answers = worker_answers; answers unless answers.flatten.intersect?(before.map(&:first)) }
     assert_equal ["quantum 20 true"], after.map { |_, *rest| rest.join(" ") }.uniq
     assert_match(/\[\d+\] headway: \d+ s: GVL held/, @puma.output.lines.grep(/headway: /).last)
-    @puma.stop
     assert_path_exists File.join(@directory, "out.headway")
     (before + after).each { |pid,| assert_path_exists File.join(@directory, "out.#{pid}.headway") }
   end
@@ -94,7 +93,7 @@ class PumaTest < Minitest::Test
     puma("log_interval: 0.1", env: { "HEADWAY" => "0" })
     assert_match(/false\z/, get(@port, "/pid").body)
     assert_equal "hello", get(@port).body
-    assert_predicate @puma.stop(:INT), :success?, @puma.output
+    assert_empty statistics.keys.grep(/headway/)
   end
 
   private
