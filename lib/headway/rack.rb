@@ -86,7 +86,7 @@ module Headway
     def finish(env, status, error)
       Integrations::Guard.guard("Headway::Rack") do
         work = env[REQUEST]
-        next if work.finished?
+        next if work.nil? || work.finished?
 
         work.status ||= status
         work.name = @route ? @route.call(env).to_s : @routes.name(env, work.status)
