@@ -25,6 +25,9 @@ class PumaTest < Minitest::Test
     end)
   RUBY
 
+  # A worker that Ruby hangs at its end must not hold up the next one for half a minute: see ServerProcess#stop.
+  CLUSTER = ["worker_check_interval 1", "worker_shutdown_timeout 3"].freeze
+
   def test_a_single_puma
     puma("log_interval: 0.2, quantum_ms: 50")
     assert_equal "#{@puma.pid} fair 50 true", get(@port, "/pid").body
@@ -50,7 +53,7 @@ class PumaTest < Minitest::Test
 
   def test_every_worker_also_after_a_phased_restart
     puma("policy: :quantum, quantum_ms: 20, log_interval: 0.3, recorder: { file: 'out.headway', events: 10_000 }",
-         "workers 2", "worker_check_interval 1")
+         "workers 2", *CLUSTER)
     @puma.await_output(/Worker 1.*booted/)
     before = worker_answers
     assert_equal ["quantum 20 true"], before.map { |_, *rest| rest.join(" ") }.uniq
@@ -67,7 +70,7 @@ class PumaTest < Minitest::Test
   end
 
   def test_fork_worker
-    puma("", "workers 2", "fork_worker 0", "worker_check_interval 1")
+    puma("", "workers 2", "fork_worker 0", *CLUSTER)
     @puma.await_output(/Worker 1.*booted/)
     before = worker_answers.map(&:first)
     @puma.signal(:URG) # Puma's own signal for a refork, which Headway leaves to Puma
