@@ -64,7 +64,7 @@ class PumaTest < Minitest::Test
     @puma.signal(:USR1)
     after = @puma.await("new workers") { answers = worker_answers; answers unless answers.flatten.intersect?(before.map(&:first)) }
     assert_equal ["quantum 20 true"], after.map { |_, *rest| rest.join(" ") }.uniq
-    assert_match(/\[\d+\] headway: \d+ s: GVL held/, @puma.output.lines.grep(/headway: /).last)
+    @puma.await_output(/\[\d+\] headway: \d+ s: GVL held/)
     assert_path_exists File.join(@directory, "out.headway")
     (before + after).each { |pid,| assert_path_exists File.join(@directory, "out.#{pid}.headway") }
   end
