@@ -50,7 +50,7 @@ module Headway
       told = env[FINISHED]
       response = returned = nil
       begin
-        response = mark(work) { @app.call(env) }
+        response = Recorder.recording? ? Headway.mark(@routes.name(env)) { @app.call(env) } : @app.call(env)
         returned = true
       ensure
         # An exception, a throw or a kill: nobody will close a body.
@@ -66,16 +66,12 @@ module Headway
 
       # A server that can calls it when all is sent; else whoever closes the body does.
       env[FINISHED]&.push(@finish)
-      env[REQUEST] = Work.start(:request, @routes.name(env))
-    end
-
-    def mark(work, &block)
-      Recorder.recording? ? Headway.mark(work.name, &block) : yield
+      env[REQUEST] = Work.start(:request)
     end
 
     def complete(env, work, response, told)
       work.status = Integer(response[0])
-      work.times # all that is known when another thread sends the body
+      work.look
       return response unless @server_timing || !told
 
       status, headers, body = *response
@@ -90,7 +86,7 @@ module Headway
     def finish(env, status, error)
       Integrations::Guard.guard("Headway::Rack") do
         work = env[REQUEST]
-        next if work.finished?
+        next if work.nil? || work.finished?
 
         work.status ||= status
         work.name = @route ? @route.call(env).to_s : @routes.name(env, work.status)

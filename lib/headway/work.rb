@@ -10,7 +10,7 @@ module Headway
   # the GVL cost this work.
   class Work
     CURRENT = :headway_work
-    NOTHING = [0.0, 0.0, 0.0].freeze
+    NOTHING = {}.freeze
     # A share of the work: how often, seconds in all, seconds of them waiting for the GVL.
     Part = Struct.new(:count, :wall, :waiting)
     private_constant :CURRENT, :NOTHING
@@ -24,9 +24,9 @@ module Headway
       end
 
       # @param kind [:request, :job]
-      # @param name [String] its class: work that is alike, such as "GET /users/:id"
+      # @param name [String, nil] its class: work that is alike, such as "GET /users/:id"; may be told later
       # @return [Work]
-      def start(kind, name)
+      def start(kind, name = nil)
         Thread.current[CURRENT] = new(kind, name)
       end
 
@@ -52,7 +52,7 @@ module Headway
 
     # @return [:request, :job]
     attr_reader :kind
-    # @return [String]
+    # @return [String, nil] nil: not known before the work is finished
     attr_accessor :name
     # @return [Integer, nil] of a request's response
     attr_accessor :status
@@ -60,8 +60,6 @@ module Headway
     attr_accessor :queue
     # @return [Exception, nil] what ended it
     attr_reader :error
-    # @return [Hash{Symbol => Part}] what parts of it took, :sql for one
-    attr_reader :parts
 
     def initialize(kind, name)
       @kind = kind
@@ -69,25 +67,33 @@ module Headway
       @outer = Work.current if kind == :job # one done inside of a request; requests don't nest
       @thread = Thread.current
       @shared = !Fiber.current_scheduler.nil?
-      @parts = {}
-      @times = NOTHING
+      @parts = @error = @wall = @status = nil
       @started = clock
-      @before = Headway.thread_account
+      @last = @first = Headway.thread_account
     end
 
     # @return [Float] seconds holding the GVL
     def running
-      times[0]
+      look
+      gain(0)
     end
 
     # @return [Float] seconds waiting for the GVL
     def waiting
-      times[1]
+      look
+      gain(1)
     end
 
     # @return [Float] seconds doing neither: sleeping, in I/O, or in native code without the GVL
     def suspended
-      times[2]
+      look
+      gain(2)
+    end
+
+    # @return [Array(Float, Float, Float)] running, waiting, suspended: until now, or until the work was finished or left its thread
+    def times
+      look
+      [gain(0), gain(1), gain(2)]
     end
 
     # @return [Float] seconds, until now or until it was finished
@@ -97,7 +103,7 @@ module Headway
 
     # @return [Boolean] whether its thread is known to Headway: false means all times are 0
     def measured?
-      !@before.nil?
+      !@first.nil?
     end
 
     # @return [Boolean] whether the thread had a fiber scheduler
@@ -110,23 +116,24 @@ module Headway
       !@wall.nil?
     end
 
-    # @return [Array(Float, Float, Float)] running, waiting, suspended: until now, or until the work left its thread
-    def times
-      return @times if @wall || @before.nil? || !@thread.equal?(Thread.current)
-
-      now = Headway.thread_account
-      # After a new start of Headway accounts begin at nothing.
-      @times = [gain(now, 0), gain(now, 1), gain(now, 2)].freeze if now
-      @times
+    # @return [Hash{Symbol => Part}] what parts of it took, :sql for one
+    def parts
+      @parts || NOTHING
     end
 
     # Adds to a part of the work.
     # @return [void]
     def add(part, wall, waiting)
-      sum = @parts[part] ||= Part.new(0, 0.0, 0.0)
+      sum = (@parts ||= {})[part] ||= Part.new(0, 0.0, 0.0)
       sum.count += 1
       sum.wall += wall
       sum.waiting += waiting
+    end
+
+    # Takes its thread's times until now: what follows may be on another thread.
+    # @return [void]
+    def look
+      @last = Headway.thread_account || @last if @first && !@wall && @thread.equal?(Thread.current)
     end
 
     # Ends it, once.
@@ -136,18 +143,21 @@ module Headway
     def finish(error = nil)
       return if @wall
 
-      times
+      look
       @error = error
       @wall = clock - @started
       Thread.current[CURRENT] = @outer if Work.current.equal?(self)
-      @outer = nil
+      @outer = @thread = nil
       Work.publish(self)
     end
 
     private
 
-    def gain(now, index)
-      gain = now[index] - @before[index]
+    # After a new start of Headway accounts begin at nothing.
+    def gain(index)
+      return 0.0 unless @first
+
+      gain = @last[index] - @first[index]
       gain.positive? ? gain : 0.0
     end
 

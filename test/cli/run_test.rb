@@ -70,11 +70,11 @@ class RunTest < Minitest::Test
   def test_bundle_exec_with_a_bundle_that_lacks_the_gem
     in_directory do |directory|
       write(directory, "Gemfile", "")
-      code = "#{STARTED}; p Gem.loaded_specs.key?('headway'); p require('headway')"
+      code = "#{STARTED}; p Gem.loaded_specs.key?('headway'); require('headway'); #{STARTED}"
       result = headway("run", Gem.bin_path("bundler", "bundle"), "exec", RbConfig.ruby, "-e", code, chdir: directory)
 
       assert_predicate result, :success?, result.to_s
-      assert_equal "true\nfalse\nfalse\n", result.out
+      assert_equal "true\nfalse\ntrue\n", result.out
     end
   end
 

@@ -143,6 +143,24 @@ class RackTest < Harness::RecorderTest
     end
   end
 
+  def test_where_headway_can_do_nothing
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway/platform"
+      Headway::Platform.extension_missing("not built")
+      require "headway"
+      require "headway/puma"
+      abort "supported" if Headway.supported?
+      Headway.start
+      app = Headway::Rack.new(->(env) { [200, {}, [env["headway.request"].inspect]] }, server_timing: true, wait_threshold: 1)
+      p app.call({ "rack.response_finished" => [] }), Headway.thread_account, Headway::Puma.stats
+      work = Headway::Work.start(:job, "x")
+      work.finish
+      p work.times
+    RUBY
+    assert run.success?, run
+    assert_equal %([200, {}, ["nil"]]\nnil\n{}\n[0.0, 0.0, 0.0]\n), run.out
+  end
+
   def test_behind_webrick
     write_up = file("config.ru")
     File.write(write_up, <<~RUBY)

@@ -15,6 +15,7 @@ module Headway
 
       def initialize
         @names = {}
+        @paths = {}
       end
 
       # @param env [Hash]
@@ -25,7 +26,7 @@ module Headway
         return bounded(route) if route
 
         method = METHODS.fetch(env["REQUEST_METHOD"], "OTHER")
-        status == 404 ? "#{method} (not found)" : bounded("#{method} #{pattern(env)}")
+        status == 404 ? "#{method} (not found)" : by_path(method, env["SCRIPT_NAME"], env["PATH_INFO"])
       end
 
       private
@@ -36,9 +37,15 @@ module Headway
         "#{METHODS.fetch(env["REQUEST_METHOD"], "OTHER")} #{rails.delete_suffix(FORMAT)}" if rails
       end
 
-      def pattern(env)
-        path = "#{env["SCRIPT_NAME"]}#{env["PATH_INFO"]}".scrub
-        path.empty? ? "/" : path.gsub(IDENTIFIER, "/:id")
+      # A path that comes often is looked at once.
+      def by_path(method, script, path)
+        path = "#{script}#{path}" unless script.nil? || script.empty?
+        paths = @paths[method] ||= {}
+        paths[path] || bounded("#{method} #{pattern(path.to_s)}").tap { |name| paths[path] = name if paths.size < MOST_NAMES }
+      end
+
+      def pattern(path)
+        path.empty? ? "/" : path.scrub.gsub(IDENTIFIER, "/:id")
       end
 
       # Once there are so many, a new one is one of the others: scanners ask for thousands.
