@@ -133,7 +133,7 @@ class ControlEverydayTest < Minitest::Test
       loop { sleep 0.001 }
     RUBY
     await("headway top names it") { cli("top", program.pid).out.match?(/% of the waiting behind .*Heavy#work at -e:\d/) }
-    line = stats(program.socket)[:blame][:lines].find { |row| row[:method].include?("Heavy#work") }
+    line = stats(program.socket)[:blame][:lines].find { |row| row[:method].to_s.include?("Heavy#work") }
 
     assert_operator line[:weight], :>, 0
     assert_equal "-e", line[:file]
