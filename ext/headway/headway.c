@@ -61,6 +61,7 @@ start(VALUE self, VALUE kind, VALUE preempt, VALUE quantum_ns)
         hw_hooks_remove();
         return rb_utf8_str_new_cstr("the handler for SIGURG could not be installed");
     }
+    hw_collections_attend();
     return Qnil;
 }
 
@@ -71,6 +72,7 @@ stop(VALUE self)
     hw_control_close(&hw_control);
     hw_runtime_stop(&hw_runtime);
     hw_hooks_remove();
+    hw_collections_attend();
     return Qtrue;
 }
 
