@@ -132,11 +132,11 @@ class ControlEverydayTest < Minitest::Test
       ready
       loop { sleep 0.001 }
     RUBY
-    line = await("blame with names") { stats(program.socket)[:blame][:lines].find { |row| row[:method].to_s.include?("Heavy#work") } }
+    await("headway top names it") { cli("top", program.pid).out.match?(/% of the waiting behind .*Heavy#work at -e:\d/) }
+    line = stats(program.socket)[:blame][:lines].find { |row| row[:method].to_s.include?("Heavy#work") }
 
     assert_operator line[:weight], :>, 0
     assert_equal "-e", line[:file]
-    assert_match(/% of the waiting behind .*Heavy#work at -e:\d/, cli("top", program.pid).out)
   end
 
   def test_under_m_to_n_threads_it_only_observes

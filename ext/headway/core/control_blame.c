@@ -2,27 +2,41 @@
 #include "control.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define LINES 10
 
-/* The number of the innermost frame that is a line of Ruby, rather than a function of C; else of the innermost. */
-static uint32_t
-frame_to_blame(const struct hw_stacks *stacks, const struct hw_blamed_stack *stack, uint32_t frames)
+/* A frame of the program, as far as one knows: no function of C, and no method of Ruby's own, as Kernel#loop is. */
+static bool
+is_the_programs(const struct hw_control *control, const struct hw_blamed_frame *frame)
 {
-    const uint32_t *numbers = &stacks->pool[stack->start];
+    static const char internal[] = "<internal:";
+    size_t length;
+    if (frame->line == 0) return false;
+    if (frame->method == 0) return true;
+    const char *file = hw_strings_get(control->strings, frame->file, &length);
+    return length < sizeof(internal) || memcmp(file, internal, sizeof(internal) - 1) != 0;
+}
+
+/* The number of the innermost frame that is the program's; else of the innermost. */
+static uint32_t
+frame_to_blame(const struct hw_control *control, const struct hw_blamed_stack *stack, uint32_t frames)
+{
+    const uint32_t *numbers = &control->stacks->pool[stack->start];
     for (uint32_t i = 0; i < stack->depth; i++) {
-        if (numbers[i] <= frames && stacks->frames[numbers[i] - 1].line > 0) return numbers[i];
+        if (numbers[i] <= frames && is_the_programs(control, &control->stacks->frames[numbers[i] - 1])) return numbers[i];
     }
     return numbers[0];
 }
 
 /* The waits by frame, in billionths of seconds; NULL: memory is short. */
 static uint64_t *
-weights_of_frames(const struct hw_stacks *stacks, uint32_t frames, uint32_t count)
+weights_of_frames(const struct hw_control *control, uint32_t frames, uint32_t count)
 {
+    const struct hw_stacks *stacks = control->stacks;
     uint64_t *weights = calloc(frames, sizeof(*weights));
     for (uint32_t i = 0; weights && i < count; i++) {
-        uint32_t frame = frame_to_blame(stacks, &stacks->stacks[i], frames);
+        uint32_t frame = frame_to_blame(control, &stacks->stacks[i], frames);
         if (frame <= frames) weights[frame - 1] += stacks->stacks[i].weight_ns;
     }
     return weights;
@@ -77,7 +91,7 @@ hw_answer_blame(struct hw_control *control, struct hw_text *answer)
 {
     const struct hw_stacks *stacks = control->stacks;
     uint32_t count = stacks->frames ? (uint32_t)stacks->stack_count : 0, frames = stacks->frame_count;
-    uint64_t *weights = count ? weights_of_frames(stacks, frames, count) : NULL;
+    uint64_t *weights = count ? weights_of_frames(control, frames, count) : NULL;
     uint64_t weight_ns = 0;
     for (uint32_t i = 0; weights && i < frames; i++) weight_ns += weights[i];
     hw_text_add(answer, ",\"blame\":{\"weight\":");

@@ -236,15 +236,16 @@ TEST(everything_at_once)
     void *(*const bodies[])(void *) = { blame, record, change_states, change_states, ask_all, ask_all, ask_all, ask_all };
     pthread_t threads[8];
     for (int i = 0; i < 8; i++) pthread_create(&threads[i], NULL, bodies[i], NULL);
+    char dump[128];
+    snprintf(dump, sizeof(dump), "%s/dump", directory);
     usleep(1000 * test_effort(800));
+    for (int looks = 0; looks < 2000 && access(dump, F_OK) != 0; looks++) usleep(10000);
     atomic_store(&over, true);
     for (int i = 0; i < 8; i++) {
         void *answers;
         pthread_join(threads[i], &answers);
         CHECK(i < 4 || answers != NULL, "client %d had no answer", i);
     }
-    char dump[128];
-    snprintf(dump, sizeof(dump), "%s/dump", directory);
     CHECK(unlink(dump) == 0, "a dump was made");
     tear_down();
 }
