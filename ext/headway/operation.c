@@ -61,18 +61,34 @@ of_the_vm(VALUE work)
 #endif
 }
 
-/* IO.copy_stream must not leave its thread: a worker would run the waiting thread's interrupts, and wait through its scheduler. It
- * must not run on a blocking fiber either, for then its waits block the loop. Inline, it asks the scheduler itself when it waits. */
+/* IO.copy_stream should not leave its thread: a worker would run the waiting thread's interrupts, and wait through its scheduler. It
+ * must not run on a blocking fiber either, for then its waits block the loop. Declined, it asks the scheduler itself when it waits. */
+static bool
+copies_a_stream(VALUE frame)
+{
+    VALUE name = rb_profile_frame_method_name(frame);
+    return RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) == 11 && memcmp(RSTRING_PTR(name), "copy_stream", 11) == 0;
+}
+
 static void
 note_place(struct hw_place *place, int skip, VALUE work)
 {
     VALUE frame = Qnil;
-    int line = 1;
+    int line = 1; /* of a frame in C: 0 */
     bool by_c = rb_profile_frames(skip, 1, &frame, &line) == 1 && line == 0;
-    place->note = by_c && of_the_vm(work) ? DECLINABLE : NOT_DECLINABLE;
-    if (!by_c) return;
-    VALUE name = rb_profile_frame_method_name(frame);
-    if (RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) == 11 && memcmp(RSTRING_PTR(name), "copy_stream", 11) == 0) place->note = STAYS;
+    place->note = !by_c || !of_the_vm(work) ? NOT_DECLINABLE : copies_a_stream(frame) ? STAYS : DECLINABLE;
+}
+
+/* However many methods of a scheduler are in between. */
+static bool
+called_to_copy_a_stream(int skip)
+{
+    VALUE frames[6];
+    int lines[6];
+    int count = rb_profile_frames(skip, 6, frames, lines);
+    for (int i = 0; i < count; i++)
+        if (lines[i] == 0 && copies_a_stream(frames[i])) return true;
+    return false;
 }
 
 static VALUE
@@ -132,13 +148,12 @@ static VALUE
 offload_operation(VALUE self, VALUE pool, VALUE costs_object, VALUE work)
 {
     struct hw_costs *costs = costs_of(costs_object);
-    struct hw_place *place = find_place(costs, 3);
-    if (place->note == NEW) note_place(place, 3, work);
-    uint64_t key = place->key;
-    if (place->note == STAYS) {
+    if (called_to_copy_a_stream(2)) {
         rb_funcallv(pool, id_guard, 0, NULL);
-        return run_on_worker(pool, work, key);
+        return rb_funcallv(pool, id_hand_over, 2, (VALUE[]){ work, Qnil });
     }
+    struct hw_place *place = find_place(costs, 3);
+    uint64_t key = place->key;
     enum hw_choice choice = choose(costs, place);
     if (choice == HW_CHOICE_INLINE) return run_inline(work);
     return choice == HW_CHOICE_MEASURE ? run_measured(costs, key, work) : run_on_worker(pool, work, key);
