@@ -45,6 +45,9 @@ void hw_record_thread_end(VALUE thread, const struct hw_thread *record, VALUE na
 /* mark.c */
 void hw_mark_init(VALUE headway);
 
+/* collections.c */
+void hw_collections_attend(void); /* takes or gives up the hook, after Headway or a recording was started or stopped; with the GVL */
+
 /* stats.c */
 void hw_stats_init(VALUE native);
 
