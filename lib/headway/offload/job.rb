@@ -53,10 +53,11 @@ module Headway
       # Returns when a worker is done with it, or none can take it. Only an exception leaves it earlier; Native.offload_wait then calls
       # {cancel} until the job is done.
       def begin
-        return give_up unless @pool.enqueue(self, seconds_left)
-        return if @finished.pop(timeout: seconds_left)
+        queued = @pool.enqueue(self, seconds_left)
+        return if queued && @finished.pop(timeout: seconds_left)
 
-        give_up
+        @late = queued || @pool.full == :wait # not by the clock: who waits may be woken a little early
+        cancel
       end
 
       # Takes it from the queue, or interrupts it, and returns when it is done. May itself be interrupted and called again.
@@ -108,11 +109,6 @@ module Headway
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
       def seconds_left = @deadline && [@deadline - now, 0].max
-
-      def give_up
-        @late = !@deadline.nil? && now >= @deadline
-        cancel
-      end
 
       def take
         @lock.synchronize do
