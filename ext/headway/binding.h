@@ -48,8 +48,8 @@ void hw_mark_init(VALUE headway);
 /* poll_set.c */
 void hw_poll_set_init(VALUE native);
 
-/* file_read.c */
-void hw_file_read_init(VALUE native);
+/* io_hooks.c */
+void hw_io_hooks_init(VALUE native);
 
 /* stall.c */
 void hw_stall_init(VALUE native);
