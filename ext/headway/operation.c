@@ -13,6 +13,7 @@
 
 #include <ruby/debug.h>
 #include <ruby/version.h>
+#include <string.h>
 
 #if RUBY_API_VERSION_CODE >= 40000
 #define DECLINED Qnil
@@ -20,7 +21,7 @@
 #define DECLINED Qundef
 #endif
 
-static ID id_blocking, id_call, id_costs, id_hand_over, id_pool;
+static ID id_blocking, id_call, id_costs, id_guard, id_hand_over, id_pool;
 static VALUE fiber_class;
 
 static const rb_data_type_t costs_type = {
@@ -37,7 +38,8 @@ costs_of(VALUE object)
 
 struct call {
     uint64_t key;
-    bool by_c; /* a C method called us, not Ruby code */
+    VALUE frame; /* of the method that blocks */
+    bool by_c; /* it is one of C: rb_nogvl called us, not Ruby code */
 };
 
 /* The place an operation is called from: the C method that blocks, the Ruby code that called it, and its line. A frame that is gone
@@ -48,7 +50,7 @@ find_call(int skip)
     VALUE frames[6] = { 0 };
     int lines[6] = { 0 };
     int count = rb_profile_frames(0, skip + 2, frames, lines);
-    struct call call = { .by_c = count > skip && lines[skip] == 0 };
+    struct call call = { .frame = frames[skip], .by_c = count > skip && lines[skip] == 0 };
     call.key = ((uint64_t)frames[skip] * 31 + (uint64_t)frames[skip + 1]) * 31 + (uint64_t)lines[skip + 1];
     if (call.key == 0) call.key = 1;
     return call;
@@ -100,6 +102,16 @@ decline(const struct call *call, VALUE work)
     return call->by_c && of_the_vm(work) ? DECLINED : run_inline(work);
 }
 
+/* IO.copy_stream must not leave its thread: a worker would run the waiting thread's interrupts, and wait through its scheduler. It
+ * must not run on a blocking fiber either, for then its waits block the loop. Inline, it asks the scheduler itself when it waits. */
+static bool
+stays_on_its_thread(const struct call *call)
+{
+    if (!call->by_c) return false;
+    VALUE name = rb_profile_frame_method_name(call->frame);
+    return RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) == 11 && memcmp(RSTRING_PTR(name), "copy_stream", 11) == 0;
+}
+
 /* scheduler.blocking_operation_wait(work); the scheduler's @worker_pool is an OffloadPool, or nil once it is closed */
 static VALUE
 blocking_operation_wait(VALUE self, VALUE work)
@@ -108,19 +120,23 @@ blocking_operation_wait(VALUE self, VALUE work)
     VALUE pool = rb_ivar_get(self, id_pool);
     if (NIL_P(pool)) return decline(&call, work);
     struct hw_costs *costs = costs_of(rb_ivar_get(pool, id_costs));
-    switch (hw_costs_choose(costs, call.key, hw_now_ns())) {
-      case HW_CHOICE_INLINE: return decline(&call, work);
-      case HW_CHOICE_MEASURE: return run_measured(costs, call.key, work);
-      default: return run_on_worker(pool, work, call.key);
-    }
+    enum hw_choice choice = hw_costs_choose(costs, call.key, hw_now_ns());
+    if (choice == HW_CHOICE_INLINE || stays_on_its_thread(&call)) return decline(&call, work);
+    if (choice == HW_CHOICE_MEASURE) return run_measured(costs, call.key, work);
+    return run_on_worker(pool, work, call.key);
 }
 
-/* Native.offload_operation(pool, costs, work): the same from OffloadPool#call, below the scheduler's hook */
+/* Native.offload_operation(pool, costs, work): the same from OffloadPool#call, below a scheduler's own hook, where declining is not
+ * possible. */
 static VALUE
 offload_operation(VALUE self, VALUE pool, VALUE costs_object, VALUE work)
 {
     struct call call = find_call(3);
     struct hw_costs *costs = costs_of(costs_object);
+    if (stays_on_its_thread(&call)) {
+        rb_funcallv(pool, id_guard, 0, NULL);
+        return run_on_worker(pool, work, call.key);
+    }
     switch (hw_costs_choose(costs, call.key, hw_now_ns())) {
       case HW_CHOICE_INLINE: return run_inline(work);
       case HW_CHOICE_MEASURE: return run_measured(costs, call.key, work);
@@ -169,6 +185,7 @@ hw_operation_init(VALUE native)
     id_blocking = rb_intern("blocking");
     id_call = rb_intern("call");
     id_costs = rb_intern("@costs");
+    id_guard = rb_intern("guard_io_wait");
     id_hand_over = rb_intern("hand_over_operation");
     id_pool = rb_intern("@worker_pool");
     rb_define_singleton_method(native, "offload_costs", offload_costs, 2);

@@ -32,10 +32,22 @@ module Headway
     # The process forked while an operation was under way: raised in the child's copy of the fiber that waited for it.
     class ForkError < Error; end
 
+    # A scheduler's blocking_operation_wait(work), for a class of schedulers that keep an OffloadPool in @worker_pool (nil: none any
+    # more). It is faster than one that calls {#call}, as it can decline an operation.
+    Hook = Native::OffloadHook
+
+    # What a scheduler gets whose hook may call io_wait on a worker.
+    module WorkerWait
+      def io_wait(io, events, timeout = nil)
+        OffloadPool.worker? ? io.wait(events, timeout) : super
+      end
+    end
+    private_constant :WorkerWait
+
     MODES = [:adaptive, :always, :never].freeze # in the order of the native part
     FULL_RULES = [:inline, :wait, :raise].freeze
 
-    # Workers are born with MASKED and keep it: nothing is raised in them but a {Cancelled} in a job, and what comes while they idle.
+    # Workers are born with MASKED and keep it, but in a job and while they idle.
     MASKED = { Object => :never }.freeze
     IDLE = { Object => :on_blocking }.freeze
     private_constant :MASKED, :IDLE
@@ -70,16 +82,15 @@ module Headway
       @mode = choice(ENV["HEADWAY_OFFLOAD"], MODES, "HEADWAY_OFFLOAD") if ENV.key?("HEADWAY_OFFLOAD")
       @mode = :never if Settings.disabled?
       @closed = false
+      @scheduler = nil
       start
       Forks.watch(self)
     end
 
-    @default_lock = Mutex.new
-
     class << self
       # @return [OffloadPool] what {Headway.offload} uses, made at its first use
       def default
-        @default_lock.synchronize { @default = new if @default.nil? || @default.closed? }
+        @default = new if @default.nil? || @default.closed? # no lock, for signal handlers; of two, one has no threads and goes
         @default
       end
 
@@ -103,11 +114,14 @@ module Headway
     #
     # @param work [#call] called once
     # @return what it returned
+    # @raise [ArgumentError] nothing to call, or an operation of the VM that ran already
     # @raise [ClosedError, FullError, DeadlineError]
     def call(work)
       raise ArgumentError, "#{work.inspect} can't be called" unless work.respond_to?(:call)
       raise closed_error if @closed
+      raise ArgumentError, "this operation ran already" if spent?(work)
 
+      adopt unless @scheduler.equal?(Fiber.scheduler)
       stays_here? ? inline(work) : Native.offload_operation(self, @costs, work)
     end
 
@@ -145,13 +159,20 @@ module Headway
     # @return [Boolean]
     def closed? = @closed
 
-    # @return [Hash] workers: alive now; queued: operations that wait now; and since the start the operations that ran on a worker,
-    #   inline: ran where they were; withdrawn: given up before a worker took them; cancelled: interrupted; cancelled_but_ran: nobody
-    #   wanted the result any more, but they could not be stopped; late: ended after their deadline for the same reason;
-    #   full: times the queue was; busy: seconds of all workers
+    # @return [Hash] workers: alive now; queued: operations that wait now; and since the start:
+    #   ran: operations run on a worker; inline: run where they were; withdrawn: given up before a worker took them;
+    #   cancelled: interrupted (for those of the VM: or over just then, which it doesn't tell); cancelled_but_ran: nobody wanted the
+    #   result any more, but they could not be stopped; late: the same after a deadline; full: times the queue was;
+    #   busy: seconds of all workers
     def stats
       inline = Native.offload_chosen(@costs).first(2).sum + @inline
       @lock.synchronize { { workers: @threads.size, queued: @pending.size, **@counts, inline: inline } }
+    end
+
+    # @!visibility private
+    # What the native part calls before IO.copy_stream runs on a worker, which waits through the scheduler.
+    def guard_io_wait
+      Fiber.scheduler&.singleton_class&.prepend(WorkerWait)
     end
 
     # @!visibility private
@@ -163,9 +184,11 @@ module Headway
     # @!visibility private
     # Hands work to a worker and waits for it.
     #
-    # @yield when the queue is full and the rule is to run inline
+    # @yield to run it inline, when the queue is full and that is the rule, and in a signal handler
     def hand_over(work, deadline, place = nil)
       start_afresh
+      return yield if trap?
+
       job = Job.new(self, work, deadline, place)
       Native.offload_wait(job)
       case job.state
@@ -175,7 +198,7 @@ module Headway
         raise DeadlineError, "no worker was free for this operation within its deadline, #{deadline} s: it never ran"
       else
         raise DeadlineError, "stopped this operation at its deadline, #{deadline} s" if job.late? && !job.ended?
-        raise job.error if job.error
+        raise with_caller(job.error) if job.error
 
         job.value
       end
@@ -226,6 +249,19 @@ module Headway
         raise(ArgumentError, "#{name} is #{value.inspect}: give #{choices[0..-2].join(", ")} or #{choices.last}")
     end
 
+    # The VM's work points into a frame that may be gone when it is called again. Only such work has no source.
+    def spent?(work)
+      return false unless work.is_a?(Proc) && work.source_location.nil?
+
+      work.instance_variable_defined?(:@headway_spent) || !work.instance_variable_set(:@headway_spent, true)
+    end
+
+    # A scheduler that keeps its pool where {Hook} looks, as Async does, gets the hook itself.
+    def adopt
+      @scheduler = Fiber.scheduler
+      @scheduler.singleton_class.prepend(Hook) if @scheduler && @scheduler.instance_variable_get(:@worker_pool).equal?(self)
+    end
+
     def stays_here? = OffloadPool.worker? || (Fiber.scheduler && Fiber.current_scheduler.nil?)
 
     def closed_error = ClosedError.new("this pool is closed: make a new one")
@@ -244,6 +280,20 @@ module Headway
     def inline(work)
       @inline += 1
       Fiber.blocking { work.call }
+    end
+
+    # @return [Boolean] whether a signal's handler runs, where nobody may wait and no lock be taken
+    def trap?
+      @lock.synchronize { false }
+    rescue ThreadError
+      true
+    end
+
+    # Of an exception from a worker: where it was raised there, then who waited for it here.
+    def with_caller(error)
+      backtrace = error.backtrace
+      error.set_backtrace(backtrace + caller(2)) if backtrace && !error.frozen?
+      error
     end
 
     def place(job)
@@ -276,6 +326,7 @@ module Headway
 
     def serve
       Thread.current.thread_variable_set(:headway_offload, true)
+      Block.forget_storage # of the fiber that happened to need it
       while (job = Thread.handle_interrupt(IDLE) { @pending.pop })
         serve_one(job)
       end
@@ -287,12 +338,17 @@ module Headway
       end
     end
 
+    # Unless this worker was killed: it is none any more.
+    def note(job)
+      @threads[Thread.current] = job if @threads.key?(Thread.current)
+    end
+
     def serve_one(job)
-      @threads[Thread.current] = job
+      note(job)
       ran = job.run
       @lock.synchronize { @counts[:withdrawn] += 1 } unless ran
     ensure
-      @threads[Thread.current] = nil if @threads.key?(Thread.current)
+      note(nil)
     end
   end
 end

@@ -2,15 +2,21 @@
 
 module Headway
   class OffloadPool
-    # A block that runs on a worker as if it ran where it was written. It sees the fiber storage of there; what it leaves by a throw or
-    # a break goes on there. Thread.current, fiber locals and thread locals are the worker's, and a return from the method around it
-    # raises LocalJumpError, as in any thread.
+    # A block that runs on a worker as if it ran where it was written. It sees a copy of the fiber storage of there; what it leaves by
+    # a throw or a break goes on there. Otherwise it is in another thread: Thread.current, fiber locals, thread locals and the locks it
+    # holds are the worker's, a return from the method around it raises LocalJumpError, and a rescue in it sees a throw to the outside
+    # as UncaughtThrowError.
     class Block
       # @yieldparam work [Block] to be called on a worker
       # @return what the block returns
       def self.run(block)
         work = new(block)
         work.leave(yield(work))
+      end
+
+      # Empties the current fiber's storage.
+      def self.forget_storage
+        Fiber.current.storage&.each_key { |key| Fiber[key] = nil }
       end
 
       def initialize(block)
@@ -31,7 +37,7 @@ module Headway
 
         error.exit_value
       ensure
-        @storage&.each_key { |key| Fiber[key] = nil }
+        Block.forget_storage
       end
 
       # Where it was written.

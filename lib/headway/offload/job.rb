@@ -8,10 +8,11 @@ module Headway
 
     # One piece of work, from the fiber that waits for it to the worker that runs it and back.
     class Job
-      # What may interrupt a worker, and only while it runs a job. A kill is a number to CRuby; without it a process could not end
-      # while an operation blocks for which nobody waits any more.
-      INTERRUPTIBLE = { Cancelled => :immediate, Integer => :immediate }.freeze
-      private_constant :INTERRUPTIBLE
+      # While it runs a job, a worker is a thread like any other: a Timeout in the job works, a kill ends a job that blocks for ever.
+      INTERRUPTIBLE = { Object => :immediate }.freeze
+      # What came too late for the job; a kill is none and waits until the worker is idle.
+      TOO_LATE = { Exception => :immediate }.freeze
+      private_constant :INTERRUPTIBLE, :TOO_LATE
 
       # @return [:queued, :running, :ran, :withdrawn]
       attr_reader :state
@@ -52,10 +53,11 @@ module Headway
       # Returns when a worker is done with it, or none can take it. Only an exception leaves it earlier; Native.offload_wait then calls
       # {cancel} until the job is done.
       def begin
-        return give_up unless @pool.enqueue(self, seconds_left)
-        return if @finished.pop(timeout: seconds_left)
+        queued = @pool.enqueue(self, seconds_left)
+        return if queued && @finished.pop(timeout: seconds_left)
 
-        give_up
+        @late = queued || @pool.full == :wait # not by the clock: who waits may be woken a little early
+        cancel
       end
 
       # Takes it from the queue, or interrupts it, and returns when it is done. May itself be interrupted and called again.
@@ -77,7 +79,7 @@ module Headway
         end
       end
 
-      # On a worker, in which nothing is raised but by {cancel}.
+      # On a worker, which nothing interrupts but while it calls the work.
       # @return [Boolean] false when it was withdrawn
       def run
         return false unless take
@@ -108,11 +110,6 @@ module Headway
 
       def seconds_left = @deadline && [@deadline - now, 0].max
 
-      def give_up
-        @late = !@deadline.nil? && now >= @deadline
-        cancel
-      end
-
       def take
         @lock.synchronize do
           return false unless @state == :queued
@@ -133,8 +130,8 @@ module Headway
       def release
         @lock.synchronize { @worker = nil }
         begin
-          Thread.handle_interrupt(Cancelled => :immediate) { nil }
-        rescue Cancelled
+          Thread.handle_interrupt(TOO_LATE) { nil }
+        rescue Exception
           nil
         end
         @state = :ran

@@ -1,0 +1,165 @@
+# frozen_string_literal: true
+
+require "socket"
+require "tmpdir"
+require "zlib"
+require "harness/isolated_test"
+require "headway"
+
+# Async with our pool in place of its own, given by hand and by the one-liner; and Falcon, which lets Async build its scheduler.
+class OffloadAsyncTest < Harness::IsolatedTest
+  if RUBY_VERSION >= "3.4"
+    def test_given_by_hand
+      require "async"
+      pool = Headway::OffloadPool.new
+      scheduler = Async::Scheduler.new(worker_pool: pool)
+      work(pool, scheduler) { |block| Fiber.set_scheduler(scheduler) && scheduler.run(&block) && Fiber.set_scheduler(nil) }
+    end
+
+    def test_the_one_liner
+      require "headway/async"
+      Sync do
+        pool = Fiber.scheduler.instance_variable_get(:@worker_pool)
+        assert_instance_of Headway::OffloadPool, pool
+        assert_includes Fiber.scheduler.singleton_class.ancestors.first(1), Headway::OffloadPool::Hook
+        exercise(pool)
+      end
+    end
+
+    def test_the_one_liner_leaves_other_pools_alone
+      require "headway/async"
+      own = Struct.new(:calls) do
+        def call(work) = (self.calls += 1) && Fiber.blocking { work.call }
+        def close = nil
+      end.new(0)
+      scheduler = Async::Scheduler.new(worker_pool: own)
+      Fiber.set_scheduler(scheduler)
+      scheduler.run { File.stat(__FILE__) }
+      Fiber.set_scheduler(nil)
+      assert_equal 1, own.calls
+    end
+
+    def test_a_task_that_is_stopped_and_one_that_times_out
+      require "headway/async"
+      ENV["HEADWAY_OFFLOAD"] = "always"
+      Dir.mktmpdir do |folder|
+        File.mkfifo("#{folder}/fifo")
+        Sync do |parent|
+          task = parent.async { File.open("#{folder}/fifo") }
+          sleep 0.02
+          task.stop
+          task.wait
+          assert task.stopped?
+          assert_raises(Async::TimeoutError) { parent.with_timeout(0.02) { File.open("#{folder}/fifo") } }
+          ended = false
+          task = parent.async { Headway.offload { stubborn(0.1) { ended = true } } }
+          sleep 0.02
+          task.stop
+          task.wait
+          assert ended
+        end
+      end
+    ensure
+      Headway::OffloadPool.default.close
+    end
+
+    def test_a_scheduler_that_closes_with_work_under_way
+      require "headway/async"
+      ended = false
+      thread = Thread.new do
+        Thread.current.report_on_exception = false
+        Sync do |parent|
+          parent.async { Headway.offload { stubborn(0.2) { ended = true } } }
+          sleep 0.02
+          raise IOError, "out"
+        end
+      end
+      assert_raises(IOError) { thread.join }
+      assert ended
+    ensure
+      Headway::OffloadPool.default.close
+    end
+
+    def test_copy_stream_waits_for_what_comes_later
+      require "headway/async"
+      ENV["HEADWAY_OFFLOAD"] = "always"
+      Sync do |parent|
+        reader, writer = IO.pipe
+        target, far = UNIXSocket.pair
+        parent.async { 3.times { sleep(0.01) and writer.write("x" * 1000) } and writer.close }
+        assert_equal 3000, IO.copy_stream(reader, target)
+        assert_equal 3000, far.readpartial(4000).bytesize
+        [reader, target, far].each(&:close)
+      end
+    end
+
+    def test_falcon_serves_requests_with_it
+      require "headway/async"
+      require "falcon/server"
+      require "async/http/client"
+      require "async/http/endpoint"
+      port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+      endpoint = Async::HTTP::Endpoint.parse("http://127.0.0.1:#{port}")
+      data = Random.new(4).bytes(1 << 20)
+      app = Protocol::HTTP::Middleware.for do |request|
+        body = request.path == "/deflate" ? Zlib.deflate(data).bytesize.to_s : File.size(__FILE__).to_s
+        Protocol::HTTP::Response[200, {}, [body]]
+      end
+      Sync do |parent|
+        server = parent.async { Falcon::Server.new(app, endpoint).run }
+        pool = Fiber.scheduler.instance_variable_get(:@worker_pool)
+        client = Async::HTTP::Client.new(endpoint)
+        sizes = Array.new(20) { |i| parent.async { client.get(i.even? ? "/deflate" : "/size").read } }.map(&:wait)
+        assert_equal [Zlib.deflate(data).bytesize.to_s, File.size(__FILE__).to_s], sizes.uniq
+        assert_operator pool.stats[:ran], :>, 100
+      ensure
+        client&.close
+        server&.stop
+      end
+    end
+  end
+
+  def test_without_the_gem_it_says_so
+    run = Harness::RubyProcess.eval(<<~RUBY, env: { "RUBYOPT" => "--disable=gems", "RUBYLIB" => nil, "BUNDLE_GEMFILE" => nil })
+      begin
+        require "headway/async"
+      rescue LoadError => error
+        puts error.message
+      end
+    RUBY
+    assert_equal "headway/async needs the gem async: add it to the Gemfile\n", run.out, run.to_s
+  end
+
+  private
+
+  def work(pool, scheduler)
+    yield -> { exercise(pool) }
+    assert_includes scheduler.singleton_class.ancestors, Headway::OffloadPool::Hook
+    assert pool.closed?, "Async closes the pool it was given"
+  end
+
+  # Long operations while a fiber ticks, and a stream of short ones.
+  def exercise(pool)
+    require "zlib"
+    data = Random.new(5).bytes(2 << 20)
+    ticks = 0
+    ticker = Async { loop { sleep(0.001) and ticks += 1 } }
+    tasks = Array.new(4) { Async { Zlib.inflate(Zlib.deflate(data)) } }
+    assert_equal [data], tasks.map(&:wait).uniq
+    Array.new(300) { File.stat(__FILE__) }
+    ticker.stop
+    assert_operator ticks, :>, 20
+    assert_operator pool.stats[:ran], :>, 100
+    assert_operator pool.stats[:inline], :>, 100
+  end
+
+  def stubborn(seconds)
+    stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+    begin
+      sleep 0.005 while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop
+    rescue Headway::OffloadPool::Cancelled
+      retry
+    end
+    yield
+  end
+end

@@ -1,0 +1,140 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "headway"
+require "openssl"
+require "timeout"
+require "offload/select_scheduler"
+
+# Headway.offload { }: as if the block ran where it is written.
+class OffloadBlockTest < Minitest::Test
+  def teardown
+    Headway::OffloadPool.default.close
+  end
+
+  def test_the_loop_goes_on
+    ticks = 0
+    SelectScheduler.run do
+      ended = false
+      Fiber.schedule { (sleep 0.005; ticks += 1) until ended }
+      Headway.offload { sleep 0.2 }
+      ended = true
+    end
+    assert_operator ticks, :>, 5
+  end
+
+  def test_an_extension_that_never_asks
+    key = -> { OpenSSL::KDF.pbkdf2_hmac("pass", salt: "salt", iterations: 1000, length: 32, hash: "sha256") }
+    assert_equal key.call, SelectScheduler.run { Headway.offload { key.call } }
+  end
+
+  def test_without_a_scheduler_only_this_thread_waits
+    refute_same Thread.current, Headway.offload { Thread.current }
+  end
+
+  def test_exceptions_arrive_with_both_backtraces
+    error = assert_raises(KeyError) { Headway.offload { {}.fetch(:missing) } }
+    assert(error.backtrace.first(3).any? { |line| line.include?("#{File.basename(__FILE__)}:#{__LINE__ - 1}") }, error.backtrace.inspect)
+    assert(error.backtrace.any? { |line| line.include?(__method__.to_s) }, error.backtrace.inspect)
+  end
+
+  def test_the_cause_stays
+    error = assert_raises(RuntimeError) do
+      Headway.offload do
+        raise KeyError, "first"
+      rescue KeyError
+        raise "second"
+      end
+    end
+    assert_instance_of KeyError, error.cause
+  end
+
+  def test_throw
+    assert_equal 5, catch(:done) { Headway.offload { throw :done, 5 } or flunk }
+    assert_raises(UncaughtThrowError) { Headway.offload { throw :nobody } }
+    assert_equal 6, (Headway.offload { catch(:inside) { throw :inside, 6 } })
+  end
+
+  def test_break_next_and_return
+    assert_equal 7, (Headway.offload { break 7 })
+    assert_equal 8, (Headway.offload { next 8 })
+    assert_raises(LocalJumpError) { returns }
+  end
+
+  def test_nested
+    assert_equal 9, (Headway.offload { Headway.offload { Headway.offload { 9 } } })
+  end
+
+  def test_fiber_storage_is_there_and_does_not_stay
+    Fiber[:request] = "abc"
+    assert_equal "abc", (Headway.offload { Fiber[:request] })
+    Fiber[:request] = nil
+    assert_nil(Headway.offload { Fiber[:request] })
+  end
+
+  def test_fiber_storage_of_one_block_is_not_seen_by_another
+    Fiber[:left] = 1
+    Headway.offload { Fiber[:set_there] = 2 }
+    Fiber[:left] = nil
+    assert_empty((Headway.offload { Fiber.current.storage.to_h.compact }))
+  end
+
+  def test_a_timeout_in_the_block
+    assert_raises(Timeout::Error) { Headway.offload { Timeout.timeout(0.02) { sleep 30 } } }
+    assert_equal 1, (Headway.offload { 1 })
+  end
+
+  def test_in_a_signal_handler_it_runs_there
+    ran_on = nil
+    before = trap("USR1") { ran_on = Headway.offload { Thread.current } }
+    Process.kill("USR1", Process.pid)
+    sleep 0.002 until ran_on
+    assert_same Thread.main, ran_on
+  ensure
+    trap("USR1", before || "DEFAULT")
+  end
+
+  def test_a_fiber_that_is_stopped_stops_the_block
+    log = []
+    SelectScheduler.run do
+      fiber = Fiber.schedule do
+        Headway.offload do
+          sleep 30
+        ensure
+          log << :block
+        end
+      rescue IOError
+        log << :fiber
+      end
+      sleep 0.02
+      fiber.raise(IOError, "stop")
+      sleep 0.002 while fiber.alive?
+    end
+    assert_equal %i[block fiber], log
+  end
+
+  def test_a_deadline
+    assert_raises(Headway::OffloadPool::DeadlineError) { Headway.offload(deadline: 0.02) { sleep 30 } }
+    assert_raises(ArgumentError) { Headway.offload(deadline: -1) { nil } }
+  end
+
+  def test_no_block
+    assert_match(/no block/, assert_raises(ArgumentError) { Headway.offload }.message)
+  end
+
+  def test_many_at_once
+    sums = SelectScheduler.run do
+      sums = []
+      fibers = Array.new(500) { |i| Fiber.schedule { sums << Headway.offload { i } } }
+      sleep 0.002 while fibers.any?(&:alive?)
+      sums
+    end
+    assert_equal (0...500).sum, sums.sum
+  end
+
+  private
+
+  def returns
+    Headway.offload { return 1 }
+  end
+end

@@ -1,0 +1,340 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "headway"
+require "offload/select_scheduler"
+
+# What a pool promises of any work, with a scheduler and without, on every Ruby.
+class OffloadPoolTest < Minitest::Test
+  def setup
+    @pools = []
+  end
+
+  def teardown
+    @pools.each(&:close)
+  end
+
+  def test_runs_work_elsewhere_and_returns_its_result
+    pool = pool()
+    assert_equal [42, false], pool.call(-> { [42, Thread.current == Thread.main] })
+    assert_operator pool.stats[:ran], :>=, 1
+    assert_equal 1, pool.stats[:workers]
+  end
+
+  def test_what_the_work_raises_arrives
+    pool = pool()
+    error = assert_raises(KeyError) { pool.call(-> { {}.fetch(:x) }) }
+    assert_match(/key not found/, error.message)
+    assert_raises(SystemExit) { pool.call(-> { exit 3 }) }
+    assert_raises(NotImplementedError) { pool.call(-> { raise NotImplementedError }) }
+    assert_equal 1, pool.call(-> { 1 })
+  end
+
+  def test_no_more_workers_than_allowed_and_no_more_than_needed
+    pool = pool(workers: 3)
+    20.times { pool.call(-> { nil }) }
+    assert_equal 1, pool.stats[:workers]
+    running = most = 0
+    lock = Mutex.new
+    work = lambda do
+      lock.synchronize { most = [most, running += 1].max }
+      sleep 0.02
+      lock.synchronize { running -= 1 }
+    end
+    Array.new(12) { Thread.new { pool.call(work.dup) } }.each(&:join)
+    assert_equal 3, most
+    assert_equal 3, pool.stats[:workers]
+  end
+
+  def test_a_full_queue_inline
+    pool, release = busy_pool(full: :inline)
+    here = Thread.current
+    assert_same here, pool.call(-> { Thread.current })
+    assert_equal 1, pool.stats[:full]
+    assert_equal 1, pool.stats[:inline]
+    release.call
+  end
+
+  def test_a_full_queue_raises
+    pool, release = busy_pool(full: :raise)
+    error = assert_raises(Headway::OffloadPool::FullError) { pool.call(-> { flunk }) }
+    assert_match(/queue of 1/, error.message)
+    release.call
+  end
+
+  def test_a_full_queue_is_waited_for
+    pool, release = busy_pool(full: :wait)
+    waiting = Thread.new { pool.call(-> { :in_the_end }) }
+    Thread.pass until waiting.stop?
+    assert waiting.alive?
+    release.call
+    assert_equal :in_the_end, waiting.value
+  end
+
+  def test_the_deadline_of_work_that_never_ran
+    pool, release = busy_pool(full: :wait, queue: 2, deadline: 0.05)
+    ran = false
+    error = assert_raises(Headway::OffloadPool::DeadlineError) { pool.call(-> { ran = true }) }
+    assert_match(/never ran/, error.message)
+    release.call
+    pool.close
+    refute ran
+    assert_equal 1, pool.stats[:withdrawn]
+  end
+
+  def test_the_deadline_of_a_place_in_the_queue
+    pool, release = busy_pool(full: :wait, deadline: 0.05)
+    assert_raises(Headway::OffloadPool::DeadlineError) { pool.call(-> { flunk }) }
+    release.call
+  end
+
+  def test_the_deadline_of_work_that_can_be_stopped
+    pool = pool(deadline: 0.05)
+    stopped = false
+    error = assert_raises(Headway::OffloadPool::DeadlineError) do
+      pool.call(lambda do
+        sleep 30
+      ensure
+        stopped = true
+      end)
+    end
+    assert_match(/stopped .* 0.05 s/, error.message)
+    assert stopped
+  end
+
+  def test_work_that_cannot_be_stopped_has_its_result_after_the_deadline
+    pool = pool(deadline: 0.02)
+    assert_equal :late, pool.call(-> { stubborn(0.1) { :late } })
+    assert_equal 1, pool.stats[:late]
+  end
+
+  def test_an_exception_interrupts_the_work_and_goes_on
+    pool = pool()
+    stopped = false
+    thread = Thread.new { pool.call(-> { begin sleep 30 ensure stopped = true end }) } # rubocop:disable Style/Semicolon
+    thread.report_on_exception = false
+    started(pool)
+    thread.raise(IOError, "enough")
+    assert_equal "enough", assert_raises(IOError) { thread.join }.message
+    assert stopped
+    assert_equal 1, pool.stats[:cancelled]
+  end
+
+  def test_an_exception_waits_for_work_that_cannot_be_stopped
+    pool = pool()
+    ended = false
+    thread = Thread.new { pool.call(-> { stubborn(0.2) { ended = true } }) }
+    thread.report_on_exception = false
+    started(pool)
+    thread.raise(IOError, "enough")
+    assert_raises(IOError) { thread.join }
+    assert ended
+    assert_equal 1, pool.stats[:cancelled_but_ran]
+    assert_equal 7, pool.call(-> { 7 })
+  end
+
+  def test_of_several_exceptions_the_gravest_goes_on
+    { [IOError, Interrupt] => Interrupt, [Interrupt, IOError] => Interrupt, [IOError, KeyError] => IOError }.each do |raised, expected|
+      pool = pool()
+      fiber_error = nil
+      SelectScheduler.run do
+        fiber = Fiber.schedule do
+          pool.run { stubborn(0.1) { nil } }
+        rescue Exception => fiber_error
+          nil
+        end
+        sleep 0.02
+        raised.each { |error| fiber.raise(error, "now") }
+        sleep 0.002 while fiber.alive?
+      end
+      assert_instance_of expected, fiber_error
+    end
+  end
+
+  def test_a_scheduler_that_raises_at_each_turn
+    pool = pool()
+    SelectScheduler.run do
+      ended = false
+      fiber = Fiber.schedule do
+        pool.run { stubborn(0.1) { ended = true } }
+      rescue IOError
+        nil
+      end
+      sleep 0.01
+      raises = 0
+      while fiber.alive?
+        fiber.raise(IOError, "again")
+        raises += 1
+        Thread.pass if (raises % 100).zero?
+      end
+      assert ended
+      assert_operator raises, :>, 100
+    end
+  end
+
+  def test_kills_of_threads_and_fibers_wait_too
+    pool = pool()
+    ended = 0
+    thread = Thread.new { pool.call(-> { stubborn(0.1) { ended += 1 } }) }
+    started(pool)
+    thread.kill
+    thread.join
+    assert_equal 1, ended
+    SelectScheduler.run do
+      fiber = Fiber.schedule { pool.run { stubborn(0.1) { ended += 1 } } }
+      sleep 0.02
+      fiber.kill
+      sleep 0.002 while fiber.alive?
+    end
+    assert_equal 2, ended
+  end
+
+  def test_a_killed_worker_is_replaced
+    pool = pool(workers: 1)
+    victim = pool.call(-> { Thread.current })
+    victim.kill
+    victim.join
+    refute_same victim, pool.call(-> { Thread.current })
+    victim = nil
+    thread = Thread.new { pool.call(-> { victim = Thread.current; sleep 30 }) } # rubocop:disable Style/Semicolon
+    thread.report_on_exception = false
+    started(pool)
+    queued = Thread.new { pool.call(-> { :after_it }) }
+    sleep 0.002 until pool.stats[:queued] == 1
+    victim.kill
+    assert_match(/killed/, assert_raises(Headway::OffloadPool::WorkerError) { thread.join }.message)
+    assert_equal :after_it, queued.value
+    assert_equal 2, pool.call(-> { 2 })
+  end
+
+  def test_close_waits_for_work_under_way_and_in_the_queue
+    pool = pool(workers: 1)
+    done = []
+    threads = Array.new(3) { |i| Thread.new { pool.call(-> { sleep 0.02; done << i }) } } # rubocop:disable Style/Semicolon
+    sleep 0.002 until pool.stats[:queued] == 2
+    pool.close
+    assert_equal 3, done.size
+    threads.each(&:join)
+    assert_equal 0, pool.stats[:workers]
+    assert_nil pool.close
+    assert pool.closed?
+  end
+
+  def test_a_fork_starts_afresh
+    pool = pool(workers: 1)
+    release = Thread::Queue.new
+    thread = Thread.new { pool.call(-> { release.pop }) }
+    started(pool)
+    assert_equal "5 1", in_child { "#{pool.call(-> { 5 })} #{pool.stats[:ran]}" }
+    release << true
+    thread.join
+  end
+
+  def test_a_fiber_that_waits_across_a_fork_is_told
+    pool = pool(workers: 1)
+    outcome = SelectScheduler.run do
+      fiber = Fiber.schedule { pool.run { sleep 0.3 } } # in the parent it just ends
+      sleep 0.02
+      outcome = in_child do
+        fiber.raise(IOError) # it waits for nothing any more
+        "left"
+      rescue Headway::OffloadPool::ForkError, IOError => error
+        error.class.name
+      end
+      sleep 0.002 while fiber.alive?
+      outcome
+    end
+    assert_includes %w[IOError Headway::OffloadPool::ForkError], outcome
+  end
+
+  def test_values_that_mean_nothing
+    { { workers: 0 } => /workers is 0: give a whole number from 1/, { workers: 1.5 } => /workers is 1.5/, { queue: -1 } => /queue is -1/,
+      { full: :drop } => /full is :drop: give inline, wait or raise/, { deadline: 0 } => /deadline is 0: give seconds above 0/,
+      { mode: "perhaps" } => /mode is "perhaps": give adaptive, always or never/ }.each do |options, message|
+      assert_match(message, assert_raises(ArgumentError) { Headway::OffloadPool.new(**options) }.message)
+    end
+    assert_match(/can't be called/, assert_raises(ArgumentError) { pool.call(3) }.message)
+    assert_match(/no block/, assert_raises(ArgumentError) { pool.run }.message)
+  end
+
+  def test_the_environment_overrides_the_mode
+    before = ENV.fetch("HEADWAY_OFFLOAD", nil)
+    ENV["HEADWAY_OFFLOAD"] = "never"
+    assert_equal :never, pool(mode: :always).mode
+    assert_same Thread.current, pool(mode: :always).run { Thread.current }
+    ENV["HEADWAY_OFFLOAD"] = "sometimes"
+    error = assert_raises(ArgumentError) { Headway::OffloadPool.new }
+    assert_equal 'HEADWAY_OFFLOAD is "sometimes": give adaptive, always or never', error.message
+  ensure
+    ENV["HEADWAY_OFFLOAD"] = before
+  end
+
+  def test_use_after_close
+    pool = pool()
+    pool.close
+    assert_raises(Headway::OffloadPool::ClosedError) { pool.call(-> { 1 }) }
+    assert_raises(Headway::OffloadPool::ClosedError) { pool.run { 1 } }
+  end
+
+  def test_a_process_ends_with_work_under_way
+    run = Harness::RubyProcess.eval(<<~RUBY, limit: 20)
+      require "headway"
+      pool = Headway::OffloadPool.new
+      3.times { Thread.new { pool.call(-> { sleep }) } }
+      Thread.new { Headway.offload { sleep } }
+      sleep 0.01 until pool.stats[:workers] + pool.stats[:queued] >= 3
+      puts "end"
+    RUBY
+    assert run.success?, run.to_s
+    assert_equal "end\n", run.out
+  end
+
+  private
+
+  def pool(**options)
+    Headway::OffloadPool.new(mode: :always, **options).tap { |pool| @pools << pool }
+  end
+
+  # One worker that is busy until released, and a queue of one that is full, or of more with one in it.
+  def busy_pool(**options)
+    pool = pool(workers: 1, **{ queue: 1 }.merge(options), deadline: nil)
+    gate = Thread::Queue.new
+    threads = [Thread.new { pool.call(-> { gate.pop }) }]
+    started(pool)
+    threads << Thread.new { pool.call(-> { gate.pop }) }
+    sleep 0.002 until pool.stats[:queued] == 1
+    pool.instance_variable_set(:@deadline, options[:deadline])
+    [pool, -> { 2.times { gate << true } and threads.each(&:join) }]
+  end
+
+  # Waits until a worker runs something.
+  def started(pool)
+    sleep 0.002 until pool.instance_variable_get(:@threads).values.any?
+    sleep 0.02
+  end
+
+  # Goes on for that long whatever is raised.
+  def stubborn(seconds)
+    stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+    begin
+      sleep 0.005 while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop
+    rescue Headway::OffloadPool::Cancelled
+      retry
+    end
+    yield
+  end
+
+  def in_child
+    reader, writer = IO.pipe
+    pid = fork do
+      writer.write(yield)
+      writer.close
+      exit!(0)
+    end
+    writer.close
+    Process.wait(pid)
+    reader.read
+  ensure
+    reader.close
+  end
+end

@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "headway"
+require "offload/trap_scenarios"
+
+# What goes wrong with naive pools, and doesn't with ours. Ruby 3.3 has no blocking_operation_wait and none of these traps.
+class OffloadTrapsTest < Minitest::Test
+  NAIVE_PROGRAM = <<~RUBY
+    require "offload/trap_scenarios"
+    Thread.report_on_exception = false
+    Thread.new { sleep 1.5; $stderr.puts "hangs"; exit!(3) }
+    name = ARGV[0].to_sym
+    begin
+      TrapScenarios.new(TrapScenarios::NAIVE[name]).public_send(name)
+    rescue Exception => error
+      $stderr.puts error.class, error.message.lines.first
+      exit!(2)
+    end
+    exit!(0)
+  RUBY
+
+  if RUBY_VERSION >= "3.4"
+    TrapScenarios.names.each do |name|
+      define_method("test_#{name}") do
+        TrapScenarios.new(Headway::OffloadPool).public_send(name)
+        pass
+      end
+
+      define_method("test_#{name}_fails_with_a_naive_pool") do
+        run = Harness::RubyProcess.eval(NAIVE_PROGRAM, name.to_s, limit: 20)
+        refute run.success?, "a naive pool passes"
+      end
+    end
+  end
+end
