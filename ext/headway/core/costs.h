@@ -3,7 +3,7 @@
  * A hand-over costs some 10 to 30 us, a File.stat one: an operation is handed over when the hand-over adds 5 % to it at most. The
  * others run inline, as if there were no pool. Three things keep the event loop breathing all the same:
  * - a place nothing is known of is handed over, so that it can't be a long operation that is tried inline first;
- * - one in MEASURE_EVERY inline operations is timed, and each that comes suspiciously long after the one before; a single long one
+ * - one in MEASURE_EVERY inline operations of a place is timed, and each that comes suspiciously long after the one before; a single long one
  *   has its place handed over from then on, until the last RECENT of its operations on workers were short (hysteresis);
  * - when the inline operations since the loop's last turn add up to SHARE_NS, the next one is handed over: its fiber waits, so the
  *   loop turns.
@@ -21,7 +21,7 @@
 enum {
     HW_COSTS_PLACES = 256,
     HW_COSTS_RECENT = 4,
-    HW_COSTS_MEASURE_EVERY = 64,
+    HW_COSTS_MEASURE_EVERY = 250,
     HW_COSTS_SHARE_NS = 2000000,
     HW_COSTS_LONG_MIN_NS = 100000,
     HW_COSTS_LONG_MAX_NS = 500000,
