@@ -23,7 +23,7 @@ class BenchOffloadTest < Minitest::Test
   end
 
   def test_short_operations
-    result = bench_json("offload", "--fibers", "1", "--mib", "1", "--runs", "1", "--arms", "no_hook")
+    result = bench_json("offload", "--fibers", "1", "--mib", "1", "--runs", "1", "--rounds", "1", "--arms", "no_hook")
     assert_equal ["File.stat", "deflate 100 B", "deflate 4 KiB", "deflate 64 KiB", "deflate 1 MiB", "Dir.glob", "open, close", "read 20 KB"],
                  result["small"].keys
     result["small"].each_value do |arms|
@@ -34,7 +34,7 @@ class BenchOffloadTest < Minitest::Test
   end
 
   def test_the_table
-    result = bench("offload", "--fibers", "1", "--mib", "1", "--runs", "1", "--arms", "no_hook")
+    result = bench("offload", "--fibers", "1", "--mib", "1", "--runs", "1", "--rounds", "1", "--arms", "no_hook")
     assert_predicate result, :success?, result.to_s
     assert_match(/^no_hook +[\d.]+ +[\d.]+ +[\d.]+$/, result.out)
     assert_match(/^File.stat +[\d.]+ \([\d.]+\)$/, result.out)
