@@ -37,7 +37,7 @@ module Headway
   # fibers go on, and {#run} raises the first one when all have ended. `on_error:` takes them over instead.
   class FiberScheduler
     # Raised in fibers that wait when the loop ends early. Below Exception, so that no ordinary rescue takes it.
-    Stop = Class.new(Exception) # rubocop:disable Lint/InheritException
+    Stop = Class.new(Exception)
 
     include Blocking
     include Inputs

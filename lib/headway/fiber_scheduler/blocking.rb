@@ -62,7 +62,7 @@ module Headway
         timer&.cancel!
       end
 
-      Expired = Class.new(Exception) # rubocop:disable Lint/InheritException
+      Expired = Class.new(Exception)
       private_constant :Expired
 
       # Raises in a fiber that waits, from any thread (Ruby 4.0: another one closes the IO it waits for).
