@@ -54,8 +54,8 @@ void hw_collections_attend(void); /* takes or gives up the hook, after Headway o
 /* poll_set.c */
 void hw_poll_set_init(VALUE native);
 
-/* file_read.c */
-void hw_file_read_init(VALUE native);
+/* io_hooks.c */
+void hw_io_hooks_init(VALUE native);
 
 /* stall.c */
 void hw_stall_init(VALUE native);

@@ -37,7 +37,7 @@ module Headway
   # fibers go on, and {#run} raises the first one when all have ended. `on_error:` takes them over instead.
   class FiberScheduler
     # Raised in fibers that wait when the loop ends early. Below Exception, so that no ordinary rescue takes it.
-    Stop = Class.new(Exception) # rubocop:disable Lint/InheritException
+    Stop = Class.new(Exception)
 
     include Blocking
     include Inputs
@@ -85,6 +85,7 @@ module Headway
       @left = true # by an exception, unless we come to the end
       turn while pending?
       @left = false
+      @stalls.idle
       @failures.raise_first
     end
 
@@ -180,7 +181,7 @@ module Headway
     end
 
     # Whether the caller is a fiber of this loop: neither a worker thread that Ruby lets call a hook, nor in a forked child.
-    def here? = Thread.current.equal?(@thread) && !forked?
+    def here? = @selector && Thread.current.equal?(@thread) && !forked?
 
     def forked? = @pid && @pid != Process.pid
 

@@ -16,12 +16,8 @@ class Scheduler < Headway::FiberScheduler
   Fiber.singleton_class.prepend(YieldToLoop) if RUBY_VERSION < "3.4"
 end
 
-# With hooks for reading and writing.
-class IOBufferScheduler < Scheduler
-  def io_read(io, buffer, length, offset) = @selector.io_read(Fiber.current, io, buffer, length, offset)
-
-  def io_write(io, buffer, length, offset) = @selector.io_write(Fiber.current, io, buffer, length, offset)
-end
+# Ours has hooks for reading and writing.
+IOBufferScheduler = Class.new(Scheduler)
 
 # Schedulers with a hook that misbehaves.
 class BrokenUnblockScheduler < Scheduler

@@ -50,6 +50,10 @@ class BenchUsageTest < Minitest::Test
     assert_match(/cannot be reached/, result.err)
   end
 
+  def test_arms_of_another_benchmark
+    assert_refused(/no arm "stock": give any of no_hook, thread_per_op/, "offload", "--arms", "stock")
+  end
+
   def test_help
     assert_match(/quantum\|fairness\|yield\|cpu\|io\|processes/, bench("--help").out)
     Headway::Bench::Experiment.all.each_key do |name|

@@ -123,6 +123,11 @@ class FiberSchedulerBlockingTest < Minitest::Test
     assert_equal ["execution expired", "execution expired", "late", :in_time], results
   end
 
+  def test_no_rescue_in_the_block_takes_a_timeout
+    error = scheduled { assert_raises(Timeout::Error) { Timeout.timeout(0.01) { begin; sleep; rescue Timeout::Error; :taken; end } } }
+    assert_equal "execution expired", error.message
+  end
+
   def test_a_timeout_concerns_one_fiber
     others = 0
     looping do

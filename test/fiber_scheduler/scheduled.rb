@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "tmpdir"
 require "headway"
 
 # Fibers under Headway's scheduler, on a thread of their own.

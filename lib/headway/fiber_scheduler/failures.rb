@@ -24,7 +24,7 @@ module Headway
         raise
       rescue Stop
         nil
-      rescue Exception => error # rubocop:disable Lint/RescueException
+      rescue Exception => error
         add(error)
         nil
       end

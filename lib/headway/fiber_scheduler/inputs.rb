@@ -4,6 +4,8 @@ module Headway
   class FiberScheduler
     # Waits for I/O.
     module Inputs
+      include Native::IOHooks if Headway.supported?
+
       # @param events [Integer] of IO::READABLE, IO::WRITABLE and IO::PRIORITY
       # @param timeout [Numeric, nil] seconds; nil: the IO's own, which raises
       # @return [Integer, false] the events that are there; false when the time was over
@@ -39,6 +41,20 @@ module Headway
       end
 
       private
+
+      # Called by {Native::IOHooks} for descriptors that block.
+      def write_in_selector(io, buffer, first, second)
+        return Fiber.blocking { buffer.write(io, first, second) } unless here?
+
+        fiber = Fiber.current
+        @selecting[fiber] = io
+        @selector.io_write(fiber, io, buffer, first, second)
+      ensure
+        if fiber
+          resumed if @idle
+          @selecting.delete(fiber)
+        end
+      end
 
       def after_now(seconds) = @timers.now + seconds
 

@@ -4,6 +4,8 @@ module Headway
   class FiberScheduler
     # Hands blocking operations to a pool.
     module Offload
+      include Native::OffloadHook if Headway.supported?
+
       # The hook for pools that aren't an {OffloadPool}, which has a faster one.
       module Hook
         def blocking_operation_wait(work) = @worker_pool.call(work)
@@ -18,10 +20,10 @@ module Headway
         raise ArgumentError, "pool is #{pool.inspect}: give true, nil, or one that can be called" unless pool.respond_to?(:call)
 
         @worker_pool = pool
-        pool.is_a?(OffloadPool) ? extend(Native::OffloadHook, Native::FileReads) : extend(Hook)
+        extend(Hook) unless pool.is_a?(OffloadPool)
       end
 
-      # Called by {Native::FileReads} for what may not be in the page cache.
+      # Called by {Native::IOHooks} for what may not be in the page cache.
       #
       # @param from [Integer, nil] nil: the file's position
       # @param offset [Integer] in the buffer
@@ -30,7 +32,7 @@ module Headway
       # @return [Integer] bytes, or an error's number, negative
       def read_on_pool(io, buffer, from, offset, least, cached)
         reading = from ? -> { buffer.pread(io, from, least, offset) } : -> { buffer.read(io, least, offset) }
-        cached.nil? ? measured(&reading) : @worker_pool.run(&reading)
+        cached.nil? || !@worker_pool.respond_to?(:run) ? measured(&reading) : @worker_pool.run(&reading)
       end
 
       def measured

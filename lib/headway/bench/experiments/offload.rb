@@ -6,7 +6,7 @@ module Headway
     # that are too short for it.
     class Offload < Experiment
       PURPOSE = "fibers that compress beside one that ticks (Feature #20876)"
-      DEFAULTS = { "fibers" => 6, "mib" => 8, "small" => true }.freeze
+      DEFAULTS = { "fibers" => 6, "mib" => 8, "small" => true, "rounds" => 15 }.freeze
       FULL = { "fibers" => 10, "mib" => 100 }.freeze
       FIGURES = [
         Figure.new(key: "total_s", title: "Total time"),
@@ -26,6 +26,7 @@ module Headway
           parser.on("--mib N", Options::Count, "MiB each compresses (default 8)") { settings["mib"] = _1 }
           parser.on("--full", "as in the feature's document: 10 × 100 MiB") { settings.update(FULL) }
           parser.on("--[no-]small", "measure short operations too (default)") { settings["small"] = _1 }
+          parser.on("--rounds N", Options::Count, "of the short operations (default 15)") { settings["rounds"] = _1 }
         end
       end
 

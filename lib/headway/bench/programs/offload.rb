@@ -2,7 +2,7 @@
 
 # Fibers compress random bytes, and one ticks every millisecond: how long do they take, and how long does the loop stand still?
 # Then, if "small" is set, what short operations cost, in turns with and without the arm's hook.
-# Usage: offload.rb '{"arm": "headway", "fibers": 6, "mib": 8, "small": true}'
+# Usage: offload.rb '{"arm": "headway", "fibers": 6, "mib": 8, "small": true, "rounds": 15}'
 
 require "etc"
 require "json"
@@ -107,7 +107,6 @@ SMALL = {
   "open, close" => [500, -> { File.open(FILE).close }],
   "read 20 KB" => [500, -> { File.read(TWENTY_KB) }]
 }.freeze
-ROUNDS = 15
 
 # @return [Float] µs per operation
 def time(pool, count, operation)
@@ -125,10 +124,10 @@ end
 
 def median(values) = values.sort[values.size / 2]
 
-def measure_small(pool)
+def measure_small(pool, rounds)
   File.binwrite(TWENTY_KB, BYTES[0, 20_000])
   SMALL.transform_values do |count, operation|
-    pairs = Array.new(ROUNDS) do |round|
+    pairs = Array.new(rounds) do |round|
       with = time(pool, count, operation) if round.even?
       without = time(nil, count, operation)
       with ||= time(pool, count, operation)
@@ -141,5 +140,5 @@ ensure
 end
 
 figures = measure_deflate(make_pool, config.fetch("fibers"), config.fetch("mib") << 20)
-figures[:small] = measure_small(make_pool) if config.fetch("small")
+figures[:small] = measure_small(make_pool, config.fetch("rounds")) if config.fetch("small")
 puts JSON.generate(figures:, policy: nil)

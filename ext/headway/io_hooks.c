@@ -1,14 +1,18 @@
-/* Native::FileReads: a scheduler's io_read and io_pread, which keep reads of regular files from blocking the loop.
+/* Native::IOHooks: a scheduler's io_read, io_pread and io_write, which do what Ruby itself would block the loop with.
  *
- * Selectors are of no use for regular files: they are always ready, and a read waits for the disk all the same. What is in the
- * page cache is read here and now (preadv2 with RWF_NOWAIT); what isn't is read on the scheduler's pool. Everything that is no
- * regular file is declined, as if there were no hook: Ruby reads it itself and waits in io_wait.
+ * Regular files. Selectors are of no use for them: they are always ready, and a read waits for the disk all the same. What is in
+ * the page cache is read here and now (preadv2 with RWF_NOWAIT); what isn't is read on the scheduler's pool. Writes go to the page
+ * cache, and are left to Ruby.
+ *
+ * Descriptors that block, as those that were inherited may: a read first waits until there is something to read, a write goes
+ * through the selector. Descriptors that don't are left to Ruby, which waits in io_wait when it has to.
  *
  * Declining returns Qundef, which must never reach Ruby code. So the methods are private: the VM calls them all the same. */
 #include <ruby.h> /* first: it asks the system for all it has */
 #include "binding.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ruby/fiber/scheduler.h>
 #include <ruby/io.h>
 #include <ruby/io/buffer.h>
@@ -23,16 +27,50 @@
 
 #define HERE (-1) /* at the file's own position */
 
-static ID id_read_on_pool;
+static ID id_io_wait, id_read_on_pool, id_worker_pool, id_write_in_selector;
+
+static bool
+regular(VALUE io)
+{
+    struct stat status;
+    return fstat(rb_io_descriptor(io), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+static bool
+blocks(VALUE io)
+{
+    int flags = fcntl(rb_io_descriptor(io), F_GETFL);
+    return flags != -1 && !(flags & O_NONBLOCK);
+}
+
+/* Without a pool a file is left to Ruby. */
+static bool
+file_for_us(VALUE self, VALUE io)
+{
+    return RTEST(rb_ivar_get(self, id_worker_pool)) && regular(io);
+}
+
+/* What is no file of ours. */
+static VALUE
+leave_to_ruby(VALUE self, VALUE io)
+{
+    if (blocks(io) && !regular(io)) rb_funcall(self, id_io_wait, 3, io, INT2FIX(RUBY_IO_READABLE), Qnil);
+    return Qundef;
+}
+
+/* (io, buffer, …), the rest as the selector of this Ruby takes it too */
+static VALUE
+io_write(VALUE self, VALUE io, VALUE buffer, VALUE first, VALUE second)
+{
+    if (!blocks(io) || regular(io)) return Qundef;
+    return rb_funcall(self, id_write_in_selector, 4, io, buffer, first, second);
+}
 
 /* @least: bytes that must be read unless the file ends; @most: bytes that there is room for, from @offset of the buffer on */
 static VALUE
 read_file(VALUE self, VALUE io, VALUE buffer, off_t from, size_t offset, size_t least, size_t most)
 {
-    struct stat status;
     int fd = rb_io_descriptor(io);
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return Qundef;
-
     void *base;
     size_t size;
     rb_io_buffer_get_bytes_for_writing(buffer, &base, &size);
@@ -58,6 +96,7 @@ read_file(VALUE self, VALUE io, VALUE buffer, off_t from, size_t offset, size_t 
 static VALUE
 io_read(VALUE self, VALUE io, VALUE buffer, VALUE offset, VALUE most)
 {
+    if (!file_for_us(self, io)) return leave_to_ruby(self, io);
     return read_file(self, io, buffer, HERE, NUM2SIZET(offset), 0, NUM2SIZET(most));
 }
 
@@ -65,6 +104,7 @@ io_read(VALUE self, VALUE io, VALUE buffer, VALUE offset, VALUE most)
 static VALUE
 io_pread(VALUE self, VALUE io, VALUE buffer, VALUE from, VALUE offset, VALUE most)
 {
+    if (!file_for_us(self, io)) return Qundef;
     return read_file(self, io, buffer, NUM2OFFT(from), NUM2SIZET(offset), 0, NUM2SIZET(most));
 }
 #else
@@ -72,6 +112,7 @@ io_pread(VALUE self, VALUE io, VALUE buffer, VALUE from, VALUE offset, VALUE mos
 static VALUE
 io_read(VALUE self, VALUE io, VALUE buffer, VALUE least, VALUE offset)
 {
+    if (!file_for_us(self, io)) return leave_to_ruby(self, io);
     return read_file(self, io, buffer, HERE, NUM2SIZET(offset), NUM2SIZET(least), SIZE_MAX);
 }
 
@@ -79,15 +120,20 @@ io_read(VALUE self, VALUE io, VALUE buffer, VALUE least, VALUE offset)
 static VALUE
 io_pread(VALUE self, VALUE io, VALUE buffer, VALUE from, VALUE least, VALUE offset)
 {
+    if (!file_for_us(self, io)) return Qundef;
     return read_file(self, io, buffer, NUM2OFFT(from), NUM2SIZET(offset), NUM2SIZET(least), SIZE_MAX);
 }
 #endif
 
 void
-hw_file_read_init(VALUE native)
+hw_io_hooks_init(VALUE native)
 {
+    id_io_wait = rb_intern("io_wait");
+    id_worker_pool = rb_intern("@worker_pool");
+    id_write_in_selector = rb_intern("write_in_selector");
     id_read_on_pool = rb_intern("read_on_pool");
-    VALUE reads = rb_define_module_under(native, "FileReads");
-    rb_define_private_method(reads, "io_read", io_read, 4);
-    rb_define_private_method(reads, "io_pread", io_pread, 5);
+    VALUE hooks = rb_define_module_under(native, "IOHooks");
+    rb_define_private_method(hooks, "io_read", io_read, 4);
+    rb_define_private_method(hooks, "io_pread", io_pread, 5);
+    rb_define_private_method(hooks, "io_write", io_write, 4);
 }

@@ -1,0 +1,185 @@
+# frozen_string_literal: true
+
+require "fiber_scheduler/scheduled"
+require "io/nonblock"
+require "open3"
+require "socket"
+require "tempfile"
+
+# Waits for I/O, processes and addresses.
+class FiberSchedulerInputsTest < Minitest::Test
+  include Scheduled
+
+  def test_sockets
+    answers = []
+    looping do
+      server = TCPServer.new("127.0.0.1", 0)
+      Fiber.schedule do
+        20.times { server.accept.then { |peer| Fiber.schedule { peer.write(peer.gets) && peer.close } } }
+        server.close
+      end
+      20.times do |number|
+        Fiber.schedule { TCPSocket.open("127.0.0.1", server.addr[1]) { |socket| socket.puts(number) || answers << socket.gets.to_i } }
+      end
+    end
+    assert_equal (0...20).to_a, answers.sort
+  end
+
+  def test_a_socket_filled_to_the_brim
+    size = 4_000_000
+    received = scheduled do
+      reader, writer = Socket.pair(:UNIX, :STREAM)
+      Fiber.schedule { writer.write("x" * size) && writer.close }
+      reader.read.bytesize
+    end
+    assert_equal size, received
+  end
+
+  # As standard input and output may be, if they are pipes.
+  def test_descriptors_that_block_hold_nobody_up
+    ticks = 0
+    read = nil
+    looping do
+      reader, writer = pipe.each { |io| io.nonblock = false }
+      Fiber.schedule { read = reader.read.bytesize }
+      Fiber.schedule { sleep(0.05) && writer.write("x" * 1_000_000) && writer.close }
+      Fiber.schedule { 20.times { sleep(0.001) && ticks += 1 unless read } }
+    end
+    assert_equal 1_000_000, read
+    assert_operator ticks, :>, 3
+  end
+
+  def test_both_ends_of_one_socket_are_waited_for_at_once
+    events = []
+    looping do
+      one, other = Socket.pair(:UNIX, :STREAM)
+      Fiber.schedule { events << [:read, one.wait_readable(5) == one] }
+      Fiber.schedule { events << [:write, one.wait_writable(5) == one] }
+      Fiber.schedule { sleep(0.01) && other.write("x") }
+    end
+    assert_equal [[:read, true], [:write, true]], events.sort
+  end
+
+  def test_waits_with_a_time
+    reader, = pipe
+    assert_nil scheduled { reader.wait_readable(0.01) }
+    assert_nil scheduled { reader.wait(0) }
+    reader.timeout = 0.01
+    assert_raises(IO::TimeoutError) { scheduled { reader.read(1) } }
+  end
+
+  def test_select_returns_what_is_ready
+    first, = pipe
+    second, writer = pipe
+    found = scheduled do
+      Fiber.schedule { sleep(0.01) && writer.write("x") }
+      IO.select([first, second], nil, nil, 5)
+    end
+    assert_equal [[second], [], []], found
+    assert_equal [[second], [writer], []], scheduled { IO.select([second], [writer], [second]) }
+  end
+
+  def test_select_takes_no_thread
+    reader, writer = pipe
+    threads = nil
+    looping do
+      50.times { Fiber.schedule { IO.select([reader], nil, nil) } }
+      threads = Thread.list.size
+      Fiber.schedule { sleep(0.01) && writer.write("x") }
+    end
+    assert_operator threads, :<, 10
+  end
+
+  def test_select_ends_in_time
+    reader, = pipe
+    assert_nil scheduled { IO.select([reader], nil, [reader], 0.01) }
+    assert_nil scheduled { IO.select([reader], nil, nil, 0) }
+  end
+
+  # epoll reports the hang-up whatever was asked for; select(2) doesn't.
+  def test_select_does_not_spin_on_a_hang_up
+    reader, writer = pipe
+    writer.close
+    scheduler = looping { Fiber.schedule { assert_nil IO.select(nil, nil, [reader], 0.05) } }
+    assert_operator scheduler.stats[:turns], :<, 20
+  end
+
+  def test_files_are_read_whole
+    file do |path, content|
+      assert_equal content, scheduled { File.binread(path) }
+      assert_equal content.lines, scheduled { File.open(path, "rb", &:readlines) }
+      assert_equal content[5_000, 1_000], scheduled { File.open(path, "rb") { |io| io.pread(1_000, 5_000) } }
+      assert_equal [content[-10..], nil, ""], scheduled { File.open(path, "rb") { |io| io.seek(-10, IO::SEEK_END) && [io.read(99), io.read(1), io.read] } }
+      assert_raises(EOFError) { scheduled { File.open(path) { |io| io.pread(1, content.bytesize) } } }
+    end
+  end
+
+  def test_a_file_that_is_not_cached_is_read_on_the_pool
+    pool = Headway::OffloadPool.new
+    file do |path, content|
+      evict(path)
+      assert_equal content, scheduled(pool: pool) { File.binread(path) }
+    end
+    # Where the file system keeps everything in memory, there is nothing to wait for.
+    assert_operator pool.stats[:ran] + pool.stats[:inline], :>=, 0
+    pool.close
+  end
+
+  def test_streams_are_copied
+    file do |path, content|
+      copied = scheduled do
+        reader, writer = IO.pipe
+        Fiber.schedule { IO.copy_stream(path, writer) && writer.close }
+        reader.binmode.read
+      end
+      assert_equal content, copied
+    end
+  end
+
+  def test_processes
+    codes = []
+    looping do
+      5.times { |number| Fiber.schedule { Process.wait2(spawn("exit #{number}")).then { |_, status| codes << status.exitstatus } } }
+    end
+    assert_equal [0, 1, 2, 3, 4], codes.sort
+    assert_equal ["out\n", "err\n", true], scheduled { Open3.capture3("echo out; echo err >&2").then { |out, err, status| [out, err, status.success?] } }
+    assert_equal "hello\n", scheduled { `echo hello` }
+    assert scheduled { system("true") }
+    assert_raises(Errno::ECHILD) { scheduled { Process.wait(2_000_000_000) } }
+  end
+
+  def test_a_process_that_runs_holds_nobody_up
+    ticks = 0
+    looping do
+      pid = spawn("sleep 0.1")
+      Fiber.schedule { Process.wait(pid) && pid = nil }
+      Fiber.schedule { (sleep 0.005) && ticks += 1 while pid }
+    end
+    assert_operator ticks, :>, 3
+  end
+
+  def test_addresses
+    addresses = scheduled { Addrinfo.getaddrinfo("localhost", 80, nil, :STREAM).map(&:ip_address) }
+    assert_includes %w[127.0.0.1 ::1], addresses.first
+    assert_raises(SocketError) { scheduled { TCPSocket.new("no-such-host.invalid", 80) } }
+    assert_equal ["127.0.0.1"], Headway::FiberScheduler.new.address_resolve("127.0.0.1%lo")
+  end
+
+  private
+
+  def pipe = IO.pipe
+
+  def file
+    content = Random.new(1).bytes(300_000)
+    Tempfile.create("headway", binmode: true) do |file|
+      file.write(content)
+      file.flush
+      yield file.path, content
+    end
+  end
+
+  # Best effort: the rest of the test holds either way.
+  def evict(path)
+    system("dd", "of=#{path}", "oflag=nocache", "conv=notrunc,fdatasync", "count=0", err: File::NULL)
+  end
+end

@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require "fiber_scheduler/scheduled"
+require "zlib"
+
+# Operations that Ruby hands over, and the pools that run them.
+class FiberSchedulerOffloadTest < Minitest::Test
+  include Scheduled
+
+  BYTES = Random.new(1).bytes(2_000_000)
+  HANDED_OVER = RUBY_VERSION >= "3.4" # before that Ruby knows no such hook
+
+  class Inline
+    attr_reader :calls
+
+    def initialize = @calls = 0
+
+    def call(work)
+      @calls += 1
+      Fiber.blocking { work.call }
+    end
+  end
+
+  def test_results_are_right_with_and_without_a_pool
+    expected = Zlib.deflate(BYTES)
+    [true, nil, Inline.new].each do |pool|
+      assert_equal expected, scheduled(pool: pool) { Zlib.deflate(BYTES) }
+      assert_equal File.stat(__FILE__).size, scheduled(pool: pool) { File.stat(__FILE__).size }
+      assert_raises(Errno::ENOENT) { scheduled(pool: pool) { File.stat("/no/such/file") } }
+    end
+  end
+
+  def test_any_pool_that_can_be_called_is_called
+    pool = Inline.new
+    scheduled(pool: pool) { Zlib.deflate(BYTES) }
+    assert_equal HANDED_OVER, pool.calls.positive?
+  end
+
+  def test_what_is_no_pool_is_refused
+    error = assert_raises(ArgumentError) { Headway::FiberScheduler.new(pool: 3) }
+    assert_equal "pool is 3: give true, nil, or one that can be called", error.message
+  end
+
+  def test_its_own_pool_is_closed_with_it_and_a_given_one_isnt
+    own = given = nil
+    looping { |scheduler| own = scheduler.worker_pool }
+    looping(pool: given = Headway::OffloadPool.new) { Fiber.schedule { Zlib.deflate(BYTES) } }
+    assert_equal [true, false], [own.closed?, given.closed?]
+    given.close
+  end
+
+  def test_the_loop_ticks_while_fibers_compress
+    ticks = 0
+    left = 3
+    looping do
+      Fiber.schedule { (sleep 0.001) && ticks += 1 until left.zero? }
+      3.times { Fiber.schedule { sleep(0) && Zlib.deflate(BYTES) && left -= 1 } }
+    end
+    assert_operator ticks, :>, 10 if HANDED_OVER
+    assert_equal 0, left
+  end
+
+  # Of several fibers in the pool, some are called off while they wait for a worker or run on one.
+  def test_a_timeout_strikes_an_operation_under_way
+    outcomes = Hash.new(0)
+    looping do
+      30.times do |number|
+        Fiber.schedule do
+          Timeout.timeout(0.001 * number) { Zlib.deflate(BYTES) }
+          outcomes[:done] += 1
+        rescue Timeout::Error
+          outcomes[:late] += 1
+        rescue Zlib::DataError => error # zlib's own way of saying that it was left early; the reason is its cause
+          assert_match(/execution expired/, error.cause.message)
+          outcomes[:late] += 1
+        end
+      end
+    end
+    assert_equal 30, outcomes.values.sum
+  end
+
+  def test_ten_thousand_fibers_of_mixed_work
+    ended = 0
+    looping(stall_ms: nil) do
+      Array.new(10) { IO.pipe }.each do |reader, writer|
+        Fiber.schedule { reader.read }
+        Fiber.schedule { 100.times { writer.write("x") && sleep(0) } && writer.close }
+      end
+      10_000.times do |number|
+        Fiber.schedule do
+          sleep(number % 10 / 1000.0)
+          number % 100 == 0 ? Zlib.deflate(BYTES[0, 100_000]) : File.stat(__FILE__)
+          ended += 1
+        end
+      end
+    end
+    assert_equal 10_000, ended
+  end
+end

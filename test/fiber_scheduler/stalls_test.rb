@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require "fiber_scheduler/scheduled"
+
+# Turns of the loop that are too long.
+class FiberSchedulerStallsTest < Minitest::Test
+  include Scheduled
+
+  def test_a_turn_that_computes_is_seen_with_its_stack
+    seen = []
+    scheduler = looping(stall_ms: 20, on_stall: ->(stall) { seen << stall }) { Fiber.schedule { sleep(0.001) && hold_the_loop } }
+    stall = seen.max_by(&:seconds)
+    assert_operator stall.seconds, :>=, 0.2
+    assert_match(/hold_the_loop|compute/, stall.stack.join("\n"))
+    assert_equal seen.size, scheduler.stats[:stalls][:count]
+    assert_equal stall.seconds, scheduler.stats[:stalls][:longest]
+    assert_equal 0.02, scheduler.stats[:stalls][:threshold]
+  end
+
+  def test_a_turn_that_blocks_without_the_gvl_is_seen_too
+    scheduler = looping(stall_ms: 20) { Fiber.schedule { sleep(0.001) && Fiber.blocking { sleep 0.2 } } }
+    assert_match(/sleep/, scheduler.stats[:stalls][:last].max_by { |stall| stall[:seconds] }[:stack].first)
+  end
+
+  def test_a_loop_that_waits_does_not_stall
+    scheduler = looping(stall_ms: 200) { Fiber.schedule { sleep 0.5 } }
+    assert_equal({ threshold: 0.2, count: 0, longest: 0.0, last: [] }, scheduler.stats[:stalls])
+  end
+
+  def test_nothing_is_watched_without_a_threshold
+    assert_nil looping(stall_ms: nil) { Fiber.schedule { compute 0.1 } }.stats[:stalls]
+  end
+
+  def test_a_callback_that_raises_is_a_failure_like_any_other
+    error = assert_raises(RuntimeError) do
+      looping(stall_ms: 10, on_stall: ->(_) { raise "callback" }) { Fiber.schedule { sleep(0.001) && compute(0.1) } }
+    end
+    assert_equal "callback", error.message
+  end
+
+  def test_only_the_last_stalls_are_kept
+    scheduler = looping(stall_ms: 1) { Fiber.schedule { 40.times { sleep(0.001) && compute(0.003) } } }
+    assert_operator scheduler.stats[:stalls][:count], :>=, 40
+    assert_equal 32, scheduler.stats[:stalls][:last].size
+  end
+
+  def test_a_stall_is_marked_in_a_trace
+    Dir.mktmpdir do |directory| # in a process of its own: recording is the process's
+      path = File.join(directory, "stalls.headway")
+      result = Harness::RubyProcess.eval(<<~RUBY, path)
+        require "headway"
+        Headway.start(policy: :observe, record: ARGV.first)
+        def hold_the_loop = (Process.clock_gettime(1) + 0.1).then { |deadline| nil while Process.clock_gettime(1) < deadline }
+        Fiber.set_scheduler(Headway::FiberScheduler.new(stall_ms: 20))
+        Fiber.schedule { sleep(0.001); hold_the_loop }
+        Fiber.scheduler.run
+        Headway.stop
+      RUBY
+      assert_predicate result, :success?, result.to_s
+      marks = Headway::Trace.open(path).to_h[:marks]
+      assert_match(/\Aloop stall: /, marks.map { |mark| mark[:name] }.join, marks.inspect)
+    end
+  end
+
+  # Watches come and go while others are looked at.
+  def test_many_loops_are_watched_at_once
+    threads = Array.new(8) do
+      Thread.new { 5.times { looping(stall_ms: 1) { Fiber.schedule { sleep(0.001) && compute(0.003) } } } }
+    end
+    threads.each(&:join)
+  end
+
+  private
+
+  def hold_the_loop = compute(0.2)
+end
