@@ -55,7 +55,7 @@ class BenchUsageTest < Minitest::Test
   end
 
   def test_help
-    assert_match(/quantum\|fairness\|yield\|cpu\|io\|processes/, bench("--help").out)
+    assert_match(/quantum\|fairness\|yield\|offload\|cpu\|io\|processes/, bench("--help").out)
     Headway::Bench::Experiment.all.each_key do |name|
       result = bench(name, "--help")
       assert_predicate result, :success?
