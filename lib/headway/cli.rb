@@ -14,12 +14,12 @@ module Headway
     COMMANDS = {
       "run" => [:Run, "run a command with Headway"],
       "report" => [:Report, "what a trace file says: summary, HTML page, Perfetto, Firefox and more"],
-      "predict" => [:Predict, "what other thread and process counts, quanta and policies would do, from a trace"],
-      "advise" => [:Advise, "which setting to use, from a trace"],
-      "bench" => [:Bench, "measure what Headway changes"],
       "top" => [:Top, "who runs and who waits, in a running process"],
       "ctl" => [:Ctl, "settings of a running process, read and changed"],
       "yield" => [:Yield, "how much of its time a piece of Ruby needs no GVL, and what threads gain"],
+      "predict" => [:Predict, "what other thread and process counts, quanta and policies would do, from a trace"],
+      "advise" => [:Advise, "which setting to use, from a trace"],
+      "bench" => [:Bench, "measure what Headway changes"],
       "doctor" => [:Doctor, "what works on this Ruby and machine, and what it costs"]
     }.freeze
 

@@ -8,7 +8,7 @@ class BenchUsageTest < Minitest::Test
   include BenchProcess
 
   def test_bad_options
-    assert_refused(/no benchmark: give quantum, fairness, yield, cpu, io, processes/)
+    assert_refused(/no benchmark: give quantum, fairness, yield, offload, cpu, io, processes/)
     assert_refused(/unknown benchmark "nope"/, "nope")
     assert_refused(/unknown option --nope/, "quantum", "--nope")
     assert_refused(/"more" is not expected/, "quantum", "more")
