@@ -54,6 +54,9 @@ void hw_io_hooks_init(VALUE native);
 /* stall.c */
 void hw_stall_init(VALUE native);
 
+/* collections.c */
+void hw_collections_attend(void); /* takes or gives up the hook, after Headway or a recording was started or stopped; with the GVL */
+
 /* stats.c */
 void hw_stats_init(VALUE native);
 

@@ -59,6 +59,7 @@ start(VALUE self, VALUE kind, VALUE preempt, VALUE quantum_ns)
         hw_hooks_remove();
         return rb_utf8_str_new_cstr("the handler for SIGURG could not be installed");
     }
+    hw_collections_attend();
     return Qnil;
 }
 
@@ -68,6 +69,7 @@ stop(VALUE self)
     if (!atomic_load(&hw_runtime.active)) return Qfalse;
     hw_runtime_stop(&hw_runtime);
     hw_hooks_remove();
+    hw_collections_attend();
     return Qtrue;
 }
 

@@ -1,7 +1,7 @@
 /* Headway::Native::OffloadHook, a scheduler's blocking_operation_wait, and what OffloadPool#call shares with it: inline or on a worker?
  *
  * Called with the GVL, for every operation of the VM that may block, so this is offload's hot path: an inline one costs two look-ups
- * of instance variables, a clock, three frames and a hash.
+ * of instance variables, two frames, a hash, and a clock now and then.
  *
  * Running inline costs nothing more: rb_nogvl takes Qundef for "there is no such hook" on 3.4 (test/offload asserts it), and from 4.0
  * on a hook that returns without having called the operation declines it. Qundef must never reach Ruby code, so it is returned only
@@ -36,24 +36,59 @@ costs_of(VALUE object)
     return rb_check_typeddata(object, &costs_type);
 }
 
-struct call {
-    uint64_t key;
-    VALUE frame; /* of the method that blocks */
-    bool by_c; /* it is one of C: rb_nogvl called us, not Ruby code */
-};
+/* What is noted of a place. */
+enum { NEW, DECLINABLE, NOT_DECLINABLE, STAYS };
 
-/* The place an operation is called from: the C method that blocks, the Ruby code that called it, and its line. A frame that is gone
- * and its address used again may pass for another one: then two places share what is known of them. */
-static struct call
-find_call(int skip)
+/* The place an operation is called from: the C method that blocks, and the Ruby method that called it. A frame that is gone and its
+ * address used again may pass for another one: then two places share what is known of them. */
+static struct hw_place *
+find_place(struct hw_costs *costs, int skip)
 {
-    VALUE frames[6] = { 0 };
-    int lines[6] = { 0 };
-    int count = rb_profile_frames(0, skip + 2, frames, lines);
-    struct call call = { .frame = frames[skip], .by_c = count > skip && lines[skip] == 0 };
-    call.key = ((uint64_t)frames[skip] * 31 + (uint64_t)frames[skip + 1]) * 31 + (uint64_t)lines[skip + 1];
-    if (call.key == 0) call.key = 1;
-    return call;
+    VALUE frames[2] = { 0 };
+    rb_profile_frames(skip, 2, frames, NULL);
+    uint64_t key = (uint64_t)frames[0] * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)frames[1] * UINT64_C(0xc2b2ae3d27d4eb4f);
+    return hw_costs_place(costs, key ? key : 1);
+}
+
+/* Work as the VM makes it: a block of C, which takes anything. */
+static bool
+of_the_vm(VALUE work)
+{
+#if RUBY_API_VERSION_CODE >= 40000
+    return true;
+#else
+    return rb_obj_is_proc(work) && !RTEST(rb_proc_lambda_p(work)) && rb_proc_arity(work) == -1;
+#endif
+}
+
+/* IO.copy_stream should not leave its thread: a worker would run the waiting thread's interrupts, and wait through its scheduler. It
+ * must not run on a blocking fiber either, for then its waits block the loop. Declined, it asks the scheduler itself when it waits. */
+static bool
+copies_a_stream(VALUE frame)
+{
+    VALUE name = rb_profile_frame_method_name(frame);
+    return RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) == 11 && memcmp(RSTRING_PTR(name), "copy_stream", 11) == 0;
+}
+
+static void
+note_place(struct hw_place *place, int skip, VALUE work)
+{
+    VALUE frame = Qnil;
+    int line = 1; /* of a frame in C: 0 */
+    bool by_c = rb_profile_frames(skip, 1, &frame, &line) == 1 && line == 0;
+    place->note = !by_c || !of_the_vm(work) ? NOT_DECLINABLE : copies_a_stream(frame) ? STAYS : DECLINABLE;
+}
+
+/* However many methods of a scheduler are in between. */
+static bool
+called_to_copy_a_stream(int skip)
+{
+    VALUE frames[6];
+    int lines[6];
+    int count = rb_profile_frames(skip, 6, frames, lines);
+    for (int i = 0; i < count; i++)
+        if (lines[i] == 0 && copies_a_stream(frames[i])) return true;
+    return false;
 }
 
 static VALUE
@@ -85,45 +120,26 @@ run_on_worker(VALUE pool, VALUE work, uint64_t key)
     return rb_funcallv(pool, id_hand_over, 2, arguments);
 }
 
-/* Work as the VM makes it: a block of C, which takes anything. */
-static bool
-of_the_vm(VALUE work)
+static enum hw_choice
+choose(struct hw_costs *costs, struct hw_place *place)
 {
-#if RUBY_API_VERSION_CODE >= 40000
-    return true;
-#else
-    return rb_obj_is_proc(work) && !RTEST(rb_proc_lambda_p(work)) && rb_proc_arity(work) == -1;
-#endif
-}
-
-static VALUE
-decline(const struct call *call, VALUE work)
-{
-    return call->by_c && of_the_vm(work) ? DECLINED : run_inline(work);
-}
-
-/* IO.copy_stream must not leave its thread: a worker would run the waiting thread's interrupts, and wait through its scheduler. It
- * must not run on a blocking fiber either, for then its waits block the loop. Inline, it asks the scheduler itself when it waits. */
-static bool
-stays_on_its_thread(const struct call *call)
-{
-    if (!call->by_c) return false;
-    VALUE name = rb_profile_frame_method_name(call->frame);
-    return RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) == 11 && memcmp(RSTRING_PTR(name), "copy_stream", 11) == 0;
+    return hw_costs_choose(costs, place, hw_costs_wants_time(place) ? hw_now_ns() : 0);
 }
 
 /* scheduler.blocking_operation_wait(work); the scheduler's @worker_pool is an OffloadPool, or nil once it is closed */
 static VALUE
 blocking_operation_wait(VALUE self, VALUE work)
 {
-    struct call call = find_call(1);
     VALUE pool = rb_ivar_get(self, id_pool);
-    if (NIL_P(pool)) return decline(&call, work);
+    if (NIL_P(pool)) return run_inline(work);
     struct hw_costs *costs = costs_of(rb_ivar_get(pool, id_costs));
-    enum hw_choice choice = hw_costs_choose(costs, call.key, hw_now_ns());
-    if (choice == HW_CHOICE_INLINE || stays_on_its_thread(&call)) return decline(&call, work);
-    if (choice == HW_CHOICE_MEASURE) return run_measured(costs, call.key, work);
-    return run_on_worker(pool, work, call.key);
+    struct hw_place *place = find_place(costs, 1);
+    if (place->note == NEW) note_place(place, 1, work);
+    uint64_t key = place->key;
+    enum hw_choice choice = place->note == STAYS ? HW_CHOICE_INLINE : choose(costs, place);
+    if (choice == HW_CHOICE_INLINE) return place->note == NOT_DECLINABLE ? run_inline(work) : DECLINED;
+    if (choice == HW_CHOICE_MEASURE) return run_measured(costs, key, work);
+    return run_on_worker(pool, work, key);
 }
 
 /* Native.offload_operation(pool, costs, work): the same from OffloadPool#call, below a scheduler's own hook, where declining is not
@@ -131,17 +147,16 @@ blocking_operation_wait(VALUE self, VALUE work)
 static VALUE
 offload_operation(VALUE self, VALUE pool, VALUE costs_object, VALUE work)
 {
-    struct call call = find_call(3);
     struct hw_costs *costs = costs_of(costs_object);
-    if (stays_on_its_thread(&call)) {
+    if (called_to_copy_a_stream(2)) {
         rb_funcallv(pool, id_guard, 0, NULL);
-        return run_on_worker(pool, work, call.key);
+        return rb_funcallv(pool, id_hand_over, 2, (VALUE[]){ work, Qnil });
     }
-    switch (hw_costs_choose(costs, call.key, hw_now_ns())) {
-      case HW_CHOICE_INLINE: return run_inline(work);
-      case HW_CHOICE_MEASURE: return run_measured(costs, call.key, work);
-      default: return run_on_worker(pool, work, call.key);
-    }
+    struct hw_place *place = find_place(costs, 3);
+    uint64_t key = place->key;
+    enum hw_choice choice = choose(costs, place);
+    if (choice == HW_CHOICE_INLINE) return run_inline(work);
+    return choice == HW_CHOICE_MEASURE ? run_measured(costs, key, work) : run_on_worker(pool, work, key);
 }
 
 /* Native.offload_costs(mode, hand_over_ns) -> what is known of operations: nothing yet */

@@ -1,8 +1,7 @@
 /* Recording, seen from Ruby: start, stop, dump, GC. Names, frames and stacks are definitions.c's, marks are mark.c's.
  *
  * All methods run with the GVL. Stop and dump release it while they wait for the disk, through rb_nogvl with RB_NOGVL_INTR_FAIL:
- * that raises nothing, and when an interrupt is pending it declines and the work is done with the GVL.
- * on_gc runs inside the collector: it reads the clock and pushes an event, no more. */
+ * that raises nothing, and when an interrupt is pending it declines and the work is done with the GVL. */
 #include "binding.h"
 #include "definitions.h"
 #include "feed.h"
@@ -13,24 +12,12 @@
 #include <string.h>
 
 static struct hw_recorder *const recorder = &hw_runtime.recorder;
-static VALUE gc_hook;
 bool hw_record_ending;
 
 bool
 hw_record_takes(void)
 {
     return hw_recording(recorder) && !hw_record_ending;
-}
-
-/* -- GC ----------------------------------------------------------------------------------------------------------------- */
-
-static void
-on_gc(VALUE trace_point, void *unused)
-{
-    struct hw_thread *record = hw_record_of(rb_thread_current());
-    if (record == NULL) return;
-    bool starts = rb_tracearg_event_flag(rb_tracearg_from_tracepoint(trace_point)) == RUBY_INTERNAL_EVENT_GC_ENTER;
-    hw_record(recorder, starts ? HW_TRACE_GC_START : HW_TRACE_GC_END, record->number, 0, hw_now_ns());
 }
 
 /* -- start and stop ----------------------------------------------------------------------------------------------------- */
@@ -71,7 +58,7 @@ record_start(VALUE self, VALUE path, VALUE flight, VALUE slots, VALUE alarm_ns, 
     xfree(set);
     if (error) return reason(error);
     hw_feed_open(&hw_runtime);
-    rb_tracepoint_enable(gc_hook);
+    hw_collections_attend();
     return Qnil;
 }
 
@@ -90,7 +77,7 @@ record_stop(VALUE self)
     hw_definitions_write();
     if (hw_record_ending) return Qfalse; /* names may be looked up by methods that let others run */
     hw_record_ending = true;
-    rb_tracepoint_disable(gc_hook);
+    hw_collections_attend();
     hw_feed_close(&hw_runtime);
     if (rb_nogvl(finish, NULL, NULL, NULL, RB_NOGVL_INTR_FAIL) == NULL) finish(NULL);
     hw_record_ending = false;
@@ -217,8 +204,6 @@ record_failure(VALUE self)
 void
 hw_record_init(VALUE headway, VALUE native)
 {
-    gc_hook = rb_tracepoint_new(0, RUBY_INTERNAL_EVENT_GC_ENTER | RUBY_INTERNAL_EVENT_GC_EXIT, on_gc, NULL);
-    rb_gc_register_mark_object(gc_hook);
     hw_mark_init(headway);
     rb_define_singleton_method(native, "record_start", record_start, 5);
     rb_define_singleton_method(native, "record_stop", record_stop, 0);

@@ -3,9 +3,11 @@
 require "etc"
 
 require_relative "offload/block"
+require_relative "offload/errors"
 require_relative "offload/forks"
 require_relative "offload/hand_over"
 require_relative "offload/job"
+require_relative "offload/workers"
 
 module Headway
   # Threads that run blocking operations while the fiber that wants the result waits and the event loop goes on.
@@ -17,20 +19,7 @@ module Headway
   #
   # Workers are started as they are needed, again when something killed them, and afresh in a forked child.
   class OffloadPool
-    # A pool was used after {close}.
-    class ClosedError < Error; end
-
-    # The queue is full, and the pool's rule is :raise.
-    class FullError < Error; end
-
-    # An operation's deadline passed, and it was never started, or was stopped.
-    class DeadlineError < Error; end
-
-    # Something killed the thread an operation ran on, so that its result is unknown.
-    class WorkerError < Error; end
-
-    # The process forked while an operation was under way: raised in the child's copy of the fiber that waited for it.
-    class ForkError < Error; end
+    include Workers
 
     # A scheduler's blocking_operation_wait(work), for a class of schedulers that keep an OffloadPool in @worker_pool (nil: none any
     # more). It is faster than one that calls {#call}, as it can decline an operation.
@@ -46,11 +35,6 @@ module Headway
 
     MODES = [:adaptive, :always, :never].freeze # in the order of the native part
     FULL_RULES = [:inline, :wait, :raise].freeze
-
-    # Workers are born with MASKED and keep it, but in a job and while they idle.
-    MASKED = { Object => :never }.freeze
-    IDLE = { Object => :on_blocking }.freeze
-    private_constant :MASKED, :IDLE
 
     # @return [Integer] how many operations run at once at most
     attr_reader :workers
@@ -308,47 +292,6 @@ module Headway
       return if job.late?
 
       @counts[job.ended? ? :cancelled_but_ran : :cancelled] += 1
-    end
-
-    def hire
-      @lock.synchronize do
-        return if @threads.size >= @workers
-
-        # The mask is inherited; it must not be held across a switch of fibers, and nothing in here switches.
-        Thread.handle_interrupt(MASKED) do
-          @threads[thread = Thread.new { serve }] = nil
-          thread.name = "headway offload"
-        end
-      end
-    rescue ThreadError
-      raise if @threads.empty?
-    end
-
-    def serve
-      Thread.current.thread_variable_set(:headway_offload, true)
-      Block.forget_storage # of the fiber that happened to need it
-      while (job = Thread.handle_interrupt(IDLE) { @pending.pop })
-        serve_one(job)
-      end
-    ensure
-      @lock.synchronize { @threads.delete(Thread.current) }
-      # One that is killed ends what is queued, as it may have been the last; a new one is only started with the next operation.
-      while (job = @pending.empty? ? nil : @pending.pop(timeout: 0))
-        serve_one(job)
-      end
-    end
-
-    # Unless this worker was killed: it is none any more.
-    def note(job)
-      @threads[Thread.current] = job if @threads.key?(Thread.current)
-    end
-
-    def serve_one(job)
-      note(job)
-      ran = job.run
-      @lock.synchronize { @counts[:withdrawn] += 1 } unless ran
-    ensure
-      note(nil)
     end
   end
 end

@@ -9,7 +9,7 @@ class OffloadTrapsTest < Minitest::Test
   NAIVE_PROGRAM = <<~RUBY
     require "offload/trap_scenarios"
     Thread.report_on_exception = false
-    Thread.new { sleep 1.5; $stderr.puts "hangs"; exit!(3) }
+    Thread.new { sleep 1; $stderr.puts "hangs"; exit!(3) }
     name = ARGV[0].to_sym
     begin
       TrapScenarios.new(TrapScenarios::NAIVE[name]).public_send(name)

@@ -48,29 +48,38 @@ meet(struct hw_place *place, uint64_t key)
     fill(place->wall_ns, UINT32_MAX);
 }
 
-static enum hw_choice
-weigh(struct hw_costs *costs, uint64_t key, uint64_t now_ns)
+struct hw_place *
+hw_costs_place(struct hw_costs *costs, uint64_t key)
 {
     struct hw_place *place = slot_of(costs, key);
     if (place->key != key) meet(place, key);
+    return place;
+}
+
+static enum hw_choice
+weigh(struct hw_costs *costs, struct hw_place *place, uint64_t now_ns)
+{
     if (place->handed_over || costs->inline_ns + place->cost_ns > HW_COSTS_SHARE_NS) {
         costs->inline_ns = 0;
         return HW_CHOICE_HAND_OVER;
     }
     costs->inline_ns += place->cost_ns;
-    bool suspicious = now_ns - place->last_ns >= costs->long_ns;
-    place->last_ns = now_ns;
-    if (!suspicious && place->until_measure-- > 0) return HW_CHOICE_INLINE;
+    if (hw_costs_wants_time(place)) {
+        bool suspicious = now_ns - place->last_ns >= costs->long_ns;
+        place->last_ns = now_ns;
+        if (suspicious) place->until_measure = 0;
+    }
+    if (place->until_measure-- > 0) return HW_CHOICE_INLINE;
     place->until_measure = HW_COSTS_MEASURE_EVERY - 1;
     return HW_CHOICE_MEASURE;
 }
 
 enum hw_choice
-hw_costs_choose(struct hw_costs *costs, uint64_t key, uint64_t now_ns)
+hw_costs_choose(struct hw_costs *costs, struct hw_place *place, uint64_t now_ns)
 {
     enum hw_choice choice = costs->mode == HW_COSTS_NEVER    ? HW_CHOICE_INLINE
                             : costs->mode == HW_COSTS_ALWAYS ? HW_CHOICE_HAND_OVER
-                                                             : weigh(costs, key, now_ns);
+                                                             : weigh(costs, place, now_ns);
     costs->chosen[choice]++;
     return choice;
 }

@@ -3,7 +3,7 @@
  * A hand-over costs some 10 to 30 us, a File.stat one: an operation is handed over when the hand-over adds 5 % to it at most. The
  * others run inline, as if there were no pool. Three things keep the event loop breathing all the same:
  * - a place nothing is known of is handed over, so that it can't be a long operation that is tried inline first;
- * - one in MEASURE_EVERY inline operations of a place is timed, and each that comes suspiciously long after the one before; a single long one
+ * - one in MEASURE_EVERY inline operations of a place is timed, and one that comes suspiciously long after those before; a single long one
  *   has its place handed over from then on, until the last RECENT of its operations on workers were short (hysteresis);
  * - when the inline operations since the loop's last turn add up to SHARE_NS, the next one is handed over: its fiber waits, so the
  *   loop turns.
@@ -21,7 +21,7 @@
 enum {
     HW_COSTS_PLACES = 256,
     HW_COSTS_RECENT = 4,
-    HW_COSTS_MEASURE_EVERY = 250,
+    HW_COSTS_MEASURE_EVERY = 249,
     HW_COSTS_SHARE_NS = 2000000,
     HW_COSTS_LONG_MIN_NS = 100000,
     HW_COSTS_LONG_MAX_NS = 500000,
@@ -38,6 +38,7 @@ struct hw_place {
     uint32_t cost_ns;
     uint8_t until_measure;
     bool handed_over;
+    uint8_t note; /* the caller's, of the place; 0 when it is new */
     uint8_t next; /* of the two below, a ring each */
     uint32_t wall_ns[HW_COSTS_RECENT];
     uint32_t cpu_ns[HW_COSTS_RECENT];
@@ -53,8 +54,18 @@ struct hw_costs {
 
 void hw_costs_init(struct hw_costs *costs, enum hw_costs_mode mode, uint64_t hand_over_ns);
 
-/* key: of the place, not 0. */
-enum hw_choice hw_costs_choose(struct hw_costs *costs, uint64_t key, uint64_t now_ns);
+/* A clock read at every inline operation is one too many for the shortest: it is asked for at every fourth. */
+static inline bool
+hw_costs_wants_time(const struct hw_place *place)
+{
+    return place->until_measure % 4 == 0;
+}
+
+/* key: of the place, not 0. Valid until the next call. */
+struct hw_place *hw_costs_place(struct hw_costs *costs, uint64_t key);
+
+/* now_ns: counts only where hw_costs_wants_time. */
+enum hw_choice hw_costs_choose(struct hw_costs *costs, struct hw_place *place, uint64_t now_ns);
 
 void hw_costs_ran_inline(struct hw_costs *costs, uint64_t key, uint64_t ns);
 void hw_costs_ran_on_worker(struct hw_costs *costs, uint64_t key, uint64_t wall_ns, uint64_t cpu_ns);

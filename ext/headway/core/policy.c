@@ -25,7 +25,7 @@ hw_policy_quantum_ns(const struct hw_policy *policy, const struct hw_thread *thr
 uint64_t
 hw_policy_burst_ns(const struct hw_thread *thread, uint64_t now)
 {
-    return thread->burst_ns + (thread->state == HW_RUNNING && now > thread->resumed_ns ? now - thread->resumed_ns : 0);
+    return thread->burst_ns + (thread->state == HW_RUNNING && now > thread->burst_from_ns ? now - thread->burst_from_ns : 0);
 }
 
 bool
@@ -50,6 +50,13 @@ hw_policy_tier(const struct hw_policy *policy, const struct hw_thread *thread, u
     uint8_t tier = 0;
     while (tier < HW_TIERS - 1 && attained_ns >= policy->tier_ns[tier]) tier++;
     return tier;
+}
+
+uint64_t
+hw_policy_fresh_burst_ns(const struct hw_policy *policy, unsigned unborn)
+{
+    uint64_t fresh_ns = policy->fresh_ns / (unborn < HW_FRESH_SHARES ? unborn + 1 : HW_FRESH_SHARES);
+    return policy->burst_ns > fresh_ns ? policy->burst_ns - fresh_ns : 0;
 }
 
 uint64_t
@@ -99,7 +106,7 @@ leaves_tier_at_ns(const struct hw_policy *policy, const struct hw_thread *holder
 {
     if (tier >= HW_TIERS - 1) return HW_NEVER;
     uint64_t limit_ns = policy->tier_ns[tier];
-    return holder->resumed_ns + (limit_ns > holder->burst_ns ? limit_ns - holder->burst_ns : 0);
+    return holder->burst_from_ns + (limit_ns > holder->burst_ns ? limit_ns - holder->burst_ns : 0);
 }
 
 static uint64_t
@@ -107,7 +114,7 @@ fair_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder,
 {
     if (!holder->batch) {
         if (holder->set_class == HW_CLASS_INTERACTIVE) return HW_NEVER;
-        return holder->resumed_ns + (policy->burst_ns > holder->burst_ns ? policy->burst_ns - holder->burst_ns : 0);
+        return holder->burst_from_ns + (policy->burst_ns > holder->burst_ns ? policy->burst_ns - holder->burst_ns : 0);
     }
 
     uint64_t at_ns = HW_NEVER;

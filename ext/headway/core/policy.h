@@ -29,7 +29,9 @@ struct hw_policy {
                                 which nobody else can read while threads run; 0: unknown */
     uint64_t burst_ns;       /* run time since the last voluntary block from which a thread is batch */
     uint64_t fresh_ns;       /* run time a new thread gets before it is batch: it has proven nothing yet. Not less, though: others
-                                take a thread that gave way for one that sleeps, and wait for just that after starting one */
+                                take a thread that gave way for one that sleeps, and wait for just that after starting one. Threads
+                                started together share it, down to an eighth each: the VM runs them one after the other, and whoever
+                                wakes meanwhile waits for them all */
     uint64_t newborn_ns;     /* a thread that has never run waits so long before a batch thread gives way to it: the creator may go on
                                 to where its child expects it, asleep as a rule, before the child looks */
     uint64_t tier_ns[2];     /* attained service from which a batch thread is in the second and in the third tier */
@@ -45,6 +47,7 @@ struct hw_policy {
 /* A slept nanosecond takes this many off the burst, and a burst is remembered up to this many times the limit: so a CPU-bound
  * thread that naps for a microsecond stays batch, and a worker of a pool is interactive again 5 ms after a heavy request. */
 #define HW_SLEEP_CREDIT 2
+#define HW_FRESH_SHARES 8
 #define HW_BURST_MEMORY 2
 
 /* Among batch threads least attained service goes first, in tiers within which the first to come is the first served: a thread
@@ -73,6 +76,9 @@ uint64_t hw_policy_patience_ns(const struct hw_policy *policy);
 uint8_t hw_policy_tier(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now);
 
 bool hw_policy_is_batch(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now);
+
+/* What counts as burst of a new thread from the start, when so many others have yet to run. */
+uint64_t hw_policy_fresh_burst_ns(const struct hw_policy *policy, unsigned unborn);
 
 /* The burst of a thread that blocks, and of one that was blocked for `slept_ns`. */
 uint64_t hw_policy_burst_at_block_ns(const struct hw_policy *policy, const struct hw_thread *thread);

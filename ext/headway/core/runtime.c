@@ -88,6 +88,14 @@ hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event 
 }
 
 void
+hw_runtime_collected(struct hw_runtime *rt, struct hw_thread *thread, uint64_t spent_ns)
+{
+    pthread_mutex_lock(&rt->lock);
+    hw_scheduler_collected(&rt->scheduler, thread, spent_ns);
+    pthread_mutex_unlock(&rt->lock);
+}
+
+void
 hw_runtime_set_class(struct hw_runtime *rt, struct hw_thread *thread, enum hw_class set_class)
 {
     struct hw_orders orders = { .tick_ns = HW_NEVER };

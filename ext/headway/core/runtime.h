@@ -93,6 +93,9 @@ void hw_runtime_set_ending(struct hw_runtime *runtime, struct hw_thread *thread)
 /* The current thread's class set by hand. */
 void hw_runtime_set_class(struct hw_runtime *runtime, struct hw_thread *thread, enum hw_class set_class);
 
+/* The thread, which runs, spent so long on a collection. */
+void hw_runtime_collected(struct hw_runtime *runtime, struct hw_thread *thread, uint64_t spent_ns);
+
 void hw_runtime_event(struct hw_runtime *runtime, struct hw_thread *thread, enum hw_event event);
 
 /* Waits until the gate opens for the thread, it is unparked, or `until_ns`. */

@@ -77,9 +77,10 @@ end_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
     uint64_t hold_ns = elapsed(thread->resumed_ns, now);
     hw_histogram_record(&thread->account.hold, hold_ns);
     hw_histogram_record(&s->account.hold, hold_ns);
-    thread->burst_ns += hold_ns;
+    thread->burst_ns += elapsed(thread->burst_from_ns, now);
     thread->asked = false;
-    if (thread->batch && hold_ns >= s->policy.granularity_ns) s->tier_ran_ns[thread->tier] = now;
+    /* The admitted thread alone: what others take ahead of it, new threads in their first millisecond say, is no service to it. */
+    if (s->admitted == thread && hold_ns >= s->policy.granularity_ns) s->tier_ran_ns[thread->tier] = now;
     if (s->holder == thread) {
         s->holder = NULL;
         hw_attribution_hold_ends(&s->attribution, now);
@@ -102,7 +103,7 @@ take_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
     }
     s->holder = thread;
     hw_attribution_hold_starts(&s->attribution, thread, now);
-    thread->resumed_ns = now;
+    thread->resumed_ns = thread->burst_from_ns = now;
     thread->resumes = ++s->resumes;
     thread->asked = false;
 }
@@ -217,12 +218,6 @@ recognise_vm_slice(struct hw_scheduler *s, struct hw_thread *thread)
     s->account.preempted++;
 }
 
-static uint64_t
-fresh_burst_ns(const struct hw_scheduler *s)
-{
-    return elapsed(s->policy.fresh_ns, s->policy.burst_ns);
-}
-
 /* -- events ------------------------------------------------------------------------------------------------------------- */
 
 void
@@ -238,9 +233,9 @@ hw_scheduler_add(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state
     s->living++;
 
     thread->state = state;
-    thread->since_ns = thread->resumed_ns = now;
+    thread->since_ns = thread->resumed_ns = thread->burst_from_ns = now;
     if (thread->fresh) {
-        thread->burst_ns = fresh_burst_ns(s);
+        thread->burst_ns = thread->fresh_burst_ns = hw_policy_fresh_burst_ns(&s->policy, s->unborn);
         thread->unborn = true;
         s->unborn++;
     }
@@ -255,7 +250,7 @@ hw_scheduler_revive(struct hw_scheduler *s, struct hw_thread *thread, enum hw_st
 {
     hw_attribution_wait_void(&s->attribution, thread, now);
     thread->state = state;
-    thread->since_ns = thread->resumed_ns = now;
+    thread->since_ns = thread->resumed_ns = thread->burst_from_ns = now;
     thread->burst_ns = thread->protected_ns = 0;
     thread->asked = false;
     if (state == HW_RUNNING) take_hold(s, thread, now);
@@ -349,7 +344,7 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
         if (thread->fresh) {
             /* It blocked: the credit it lacked for being new is given to it. */
             thread->fresh = false;
-            thread->burst_ns = elapsed(fresh_burst_ns(s), thread->burst_ns);
+            thread->burst_ns = elapsed(thread->fresh_burst_ns, thread->burst_ns);
         }
         enter(s, thread, HW_SUSPENDED, now);
         if (!thread->batch) s->linger_ns = hw_policy_expects_nap(thread) ? now + s->policy.linger_ns : 0;
@@ -402,6 +397,12 @@ hw_scheduler_must_yield(struct hw_scheduler *s, struct hw_thread *thread, uint64
     thread->asked = false;
     settle(s, thread, now);
     return yield_at(s, thread, now) <= now;
+}
+
+void
+hw_scheduler_collected(struct hw_scheduler *s, struct hw_thread *thread, uint64_t spent_ns)
+{
+    if (s->holder == thread) thread->burst_from_ns += spent_ns;
 }
 
 /* -- settings ----------------------------------------------------------------------------------------------------------- */

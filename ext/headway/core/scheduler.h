@@ -75,6 +75,7 @@ void hw_scheduler_suspended(struct hw_scheduler *scheduler, struct hw_thread *th
 void hw_scheduler_tick(struct hw_scheduler *scheduler, uint64_t now, struct hw_orders *orders);
 
 /* Called by the running thread itself. */
+void hw_scheduler_collected(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t spent_ns);
 void hw_scheduler_set_class(struct hw_scheduler *scheduler, struct hw_thread *thread, enum hw_class set_class, uint64_t now);
 bool hw_scheduler_must_yield(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now);
 

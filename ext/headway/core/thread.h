@@ -57,6 +57,7 @@ struct hw_thread {
     enum hw_state state;
     uint64_t since_ns;       /* when it entered the state */
     uint64_t resumed_ns;     /* when it last got the GVL */
+    uint64_t burst_from_ns;  /* the same, later by the time collections took since: they are done for everybody */
     uint64_t burst_ns;       /* run time since it last blocked, less what it slept; not counting the current hold */
     uint64_t protected_ns;   /* not preempted before this time: it starved */
     uint64_t quantum_ns;     /* its own; 0 = the process's */
@@ -64,6 +65,7 @@ struct hw_thread {
     bool batch;              /* its class as last judged */
     uint8_t tier;            /* and its tier among batch threads: the less service attained, the lower */
     bool fresh;              /* has never blocked of its own accord */
+    uint64_t fresh_burst_ns; /* the burst it was born with */
     bool unborn;             /* has never run */
     bool ending;             /* its block is done: what the VM does now must not be torn apart */
     uint8_t counts_as;       /* which of the scheduler's counts it is in: bits of enum hw_count */

@@ -48,7 +48,7 @@ TEST(a_threads_own_quantum_goes_before_the_process)
 
 TEST(a_burst_grows_only_while_running)
 {
-    struct hw_thread thread = { .burst_ns = MS(2), .resumed_ns = MS(10) };
+    struct hw_thread thread = { .burst_ns = MS(2), .resumed_ns = MS(10), .burst_from_ns = MS(10) };
     for (int state = 0; state < HW_STATE_COUNT; state++) {
         thread.state = (enum hw_state)state;
         CHECK_EQUAL(state == HW_RUNNING ? MS(5) : MS(2), hw_policy_burst_ns(&thread, MS(13)));
@@ -57,9 +57,17 @@ TEST(a_burst_grows_only_while_running)
 
 TEST(a_clock_that_steps_back_makes_nobody_batch)
 {
-    struct hw_thread thread = { .state = HW_RUNNING, .burst_ns = MS(2), .resumed_ns = MS(10) };
+    struct hw_thread thread = { .state = HW_RUNNING, .burst_ns = MS(2), .resumed_ns = MS(10), .burst_from_ns = MS(10) };
     CHECK_EQUAL(MS(2), hw_policy_burst_ns(&thread, MS(9)));
     CHECK(!hw_policy_is_batch(&fair, &thread, MS(9)));
+}
+
+TEST(new_threads_share_what_one_gets_down_to_an_eighth)
+{
+    CHECK_EQUAL(fair.burst_ns - fair.fresh_ns, hw_policy_fresh_burst_ns(&fair, 0));
+    CHECK_EQUAL(fair.burst_ns - fair.fresh_ns / 2, hw_policy_fresh_burst_ns(&fair, 1));
+    CHECK_EQUAL(fair.burst_ns - fair.fresh_ns / 8, hw_policy_fresh_burst_ns(&fair, 7));
+    CHECK_EQUAL(fair.burst_ns - fair.fresh_ns / 8, hw_policy_fresh_burst_ns(&fair, 1000));
 }
 
 TEST(classes)
@@ -81,7 +89,7 @@ TEST(classes)
         struct hw_thread thread = { .set_class = cases[i].set_class,
                                     .state = cases[i].state,
                                     .burst_ns = MS(cases[i].burst_ms),
-                                    .resumed_ns = MS(1000) };
+                                    .resumed_ns = MS(1000), .burst_from_ns = MS(1000) };
         CHECK(hw_policy_is_batch(&fair, &thread, MS(1000) + MS(cases[i].ran_ms)) == cases[i].batch, "case %zu", i);
     }
 }
@@ -95,7 +103,7 @@ TEST(tiers)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct hw_thread thread = { .state = HW_READY, .burst_ns = MS(cases[i].burst_ms) };
         CHECK_EQUAL(cases[i].tier, hw_policy_tier(&fair, &thread, MS(5)));
-        thread = (struct hw_thread){ .state = HW_RUNNING, .resumed_ns = MS(1000) };
+        thread = (struct hw_thread){ .state = HW_RUNNING, .resumed_ns = MS(1000), .burst_from_ns = MS(1000) };
         CHECK_EQUAL(cases[i].tier, hw_policy_tier(&fair, &thread, MS(1000) + MS(cases[i].burst_ms)));
     }
 }
@@ -143,7 +151,7 @@ check_yields(const struct hw_policy *policy, const struct yield_case *cases, siz
 #define AT_GATE(tier, ...) { .waiting_tier = tier, .newborn_ns = HW_NEVER, __VA_ARGS__ }
 #define RIVALS(...) AT_GATE(HW_TIERS, __VA_ARGS__)
 #define NEWBORN(since_ns) { .waiting_tier = HW_TIERS, .ready = 1, .newborn_ns = since_ns }
-#define HOLDER(...) { .state = HW_RUNNING, .resumed_ns = MS(1000), __VA_ARGS__ }
+#define HOLDER(...) { .state = HW_RUNNING, .resumed_ns = MS(1000), .burst_from_ns = MS(1000), __VA_ARGS__ }
 
 TEST(when_a_holder_gives_way_under_fair)
 {
@@ -237,7 +245,8 @@ TEST(granularity_is_free_within_the_budget_and_bounded_beyond)
 }
 
 TESTS({ "default", the_default_is_as_documented }, { "quantum", a_threads_own_quantum_goes_before_the_process },
-      { "burst", a_burst_grows_only_while_running }, { "clock", a_clock_that_steps_back_makes_nobody_batch }, { "classes", classes }, { "tiers", tiers },
+      { "burst", a_burst_grows_only_while_running }, { "clock", a_clock_that_steps_back_makes_nobody_batch }, { "classes", classes },
+      { "new", new_threads_share_what_one_gets_down_to_an_eighth }, { "tiers", tiers },
       { "sleep", sleep_pays_off_a_burst_and_memory_is_short }, { "fair_yield", when_a_holder_gives_way_under_fair },
       { "quantum_yield", when_a_holder_gives_way_under_quantum }, { "observe_yield", nobody_gives_way_under_observe },
       { "granularity", granularity_is_free_within_the_budget_and_bounded_beyond })

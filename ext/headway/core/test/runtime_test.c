@@ -88,8 +88,7 @@ napper(void *arg)
 static void
 mortal(void *arg)
 {
-    (void)arg;
-    vm_compute(US(100));
+    vm_compute(arg ? *(uint64_t *)arg : US(100));
     vm_sleep(US(50));
     vm_compute(US(50));
 }
@@ -97,9 +96,8 @@ mortal(void *arg)
 static void
 breeder(void *arg)
 {
-    (void)arg;
     while (!atomic_load(&curtain)) {
-        vm_thread_start(mortal, NULL);
+        vm_thread_start(mortal, arg);
         vm_compute(US(100));
         vm_sleep(US(300));
         atomic_fetch_add(&current->rounds, 1);
@@ -251,6 +249,21 @@ TEST(threads_come_and_go_under_quantum)
 {
     churn(HW_QUANTUM, HW_SIGNAL);
     churn(HW_QUANTUM, HW_POLL);
+}
+
+/* New threads are batch after a millisecond: enough of them could take all turns of those that were there before. */
+TEST(computing_threads_move_while_others_live_for_a_millisecond)
+{
+    static uint64_t life_ns = US(1500);
+    vm_headway_start(HW_FAIR, MS(5), HW_SIGNAL);
+    for (int i = 0; i < 3; i++) vm_thread_start(hog, NULL);
+    for (int i = 0; i < 2; i++) vm_thread_start(breeder, &life_ns);
+    for (int i = 0; i < 2; i++) {
+        vm_sleep(MS(test_effort(100)));
+        check_everybody_moves(MS(5000));
+    }
+    end_everybody();
+    check_given_back();
 }
 
 /* Recordings begin and end while everything happens; what was recorded is what the scheduler counted. */
@@ -621,6 +634,7 @@ TEST(a_forked_child_goes_on)
 static const struct test tests[] = {
     { "fair_signal", threads_come_and_go_under_fair_and_signal },
     { "fair_poll", threads_come_and_go_under_fair_and_poll },
+    { "young", computing_threads_move_while_others_live_for_a_millisecond },
     { "quantum", threads_come_and_go_under_quantum },
     { "policies", policies_change_under_load },
     { "restart", it_starts_and_stops_under_load },

@@ -185,6 +185,28 @@ TEST(a_fresh_thread_gives_way_to_nobody_until_it_is_batch)
     world_end();
 }
 
+TEST(a_collection_makes_nobody_batch)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *thread = sleeper(), *io = sleeper();
+    runs(thread, MS(3));
+    ready(io);
+    CHECK_EQUAL(world.now + MS(2), world.orders.tick_ns);
+    advance(MS(7));
+    tick();
+    CHECK(world.orders.preempt == thread); /* it looks like computing until the collection is over */
+    hw_scheduler_collected(s, thread, MS(7));
+    hw_scheduler_collected(s, io, MS(70)); /* doesn't run, and isn't heard */
+    CHECK(!must_yield(thread) && !thread->batch);
+    check_all();
+    advance(MS(2));
+    CHECK(must_yield(thread) && thread->batch);
+    blocks(thread);
+    CHECK_EQUAL(MS(5), thread->burst_ns);
+    check_all();
+    world_end();
+}
+
 TEST(a_thread_is_fresh_until_it_blocks_and_then_has_the_whole_burst)
 {
     world_start(HW_FAIR);
@@ -432,6 +454,37 @@ TEST(being_overtaken_costs_a_starving_owner_nothing)
     check_all();
     CHECK(other->batch && other->tier < owner->tier);
     CHECK(s->admitted == owner && other->at_gate);
+    world_end();
+}
+
+TEST(what_others_run_ahead_of_the_admitted_thread_is_no_service_to_it)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *io = sleeper(), *other = sleeper(), *hog = running_hog();
+    other->burst_ns = MS(100000); /* of the hog's tier */
+    ready(io);
+    gives_way(hog);
+    uint64_t from_ns = world.now;
+    while (world.now < from_ns + MS(96)) {
+        resumed(io);
+        advance(MS(1));
+        ready(other);
+        CHECK(other->at_gate && other->tier == hog->tier);
+        blocks(io);
+        resumed(other);
+        advance(MS(2));
+        ready(io);
+        blocks(other);
+        check_all();
+        CHECK(s->admitted == hog && world.orders.wake == NULL);
+        other->burst_ns = MS(100000);
+        atomic_store(&hog->open, false); /* woken when io blocked, it finds the gate shut again */
+    }
+    resumed(io);
+    CHECK(world.orders.wake == NULL);
+    world.now = from_ns + MS(100);
+    tick();
+    CHECK(world.orders.wake == hog);
     world_end();
 }
 
@@ -831,7 +884,7 @@ TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once }
       { "repair", only_an_admission_that_nobody_holds_up_is_repaired },
       { "retry", a_lost_preemption_is_asked_for_again },
       { "burst", an_interactive_holder_keeps_its_burst }, { "alone", alone_nothing_happens },
-      { "fresh", a_fresh_thread_gives_way_to_nobody_until_it_is_batch },
+      { "collection", a_collection_makes_nobody_batch }, { "fresh", a_fresh_thread_gives_way_to_nobody_until_it_is_batch },
       { "proven", a_thread_is_fresh_until_it_blocks_and_then_has_the_whole_burst }, { "rotation", rotation_skips_nobody },
       { "owner_blocks", admission_is_passed_on_when_its_owner_blocks }, { "owner_ends", admission_is_passed_on_when_its_owner_ends },
       { "shut", the_gate_is_shut_while_interactive_threads_are_active },
@@ -839,6 +892,7 @@ TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once }
       { "before_turn", whom_the_vm_lets_run_before_its_turn_is_sent_to_the_gate },
       { "handover", an_owner_whose_time_is_up_hands_over_to_whom_the_vm_chose }, { "keeps_turn", a_starving_owner_on_its_way_keeps_its_turn_whom_the_vm_may_let_run_before },
       { "overtaken", being_overtaken_costs_a_starving_owner_nothing }, { "naps", a_cpu_bound_thread_that_naps_stays_batch },
+      { "no_service", what_others_run_ahead_of_the_admitted_thread_is_no_service_to_it },
       { "worker", a_worker_is_interactive_again_soon_after_heavy_work },
       { "class", a_class_set_by_hand_goes_before_what_was_measured }, { "budget", forced_switches_over_the_budget_cost_granularity },
       { "quantum", under_quantum_a_holder_has_its_quantum_from_when_somebody_waits }, { "observe", under_observe_nobody_is_disturbed },

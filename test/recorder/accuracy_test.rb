@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "harness/recorder_test"
+require "gvltools"
+
+# What Headway counts is what others count: gvltools' timers, the system's clock of each thread, the wall clock.
+class AccuracyTest < Harness::RecorderTest
+  Look = Struct.new(:row, :waited, :cpu, :wall)
+
+  def now(clock = Process::CLOCK_MONOTONIC) = Process.clock_gettime(clock)
+
+  # All clocks at one moment: nothing was waited for between the two looks at gvltools' timer.
+  def look(started)
+    loop do
+      waited = GVLTools::LocalTimer.monotonic_time
+      row = Headway.stats[:threads].find { |thread| thread[:name] == Thread.current.name }
+      cpu = now(Process::CLOCK_THREAD_CPUTIME_ID)
+      return Look.new(row, waited / 1e9, cpu, now - started) if GVLTools::LocalTimer.monotonic_time == waited
+    end
+  end
+
+  def looks(policy)
+    GVLTools::LocalTimer.enable
+    with_headway(policy) do
+      threads = Array.new(5) do |index|
+        Thread.new do
+          Thread.current.name = "t#{index}"
+          started = now
+          index < 3 ? compute(0.5) : (sleep 0.001 while now - started < 1)
+          look(started)
+        end
+      end
+      return threads.map(&:value)
+    end
+  ensure
+    GVLTools::LocalTimer.disable
+  end
+
+  def test_waits_are_those_that_gvltools_counts
+    looks(:observe).each do |look|
+      assert_operator look.waited, :>, 0.02
+      assert_in_delta look.waited, look.row[:ready], 0.02 * look.waited, look.row[:name]
+    end
+  end
+
+  # A thread that runs uses the processor, but for the moments in which the system runs somebody else; one that is suspended may
+  # use some in system calls.
+  def test_running_is_no_less_than_the_threads_own_clock_and_all_states_are_the_wall_clock
+    looks(:fair_signal).each do |look|
+      row = look.row
+      assert_operator row[:running] + row[:suspended], :>=, look.cpu * 0.98, row[:name]
+      assert_operator row[:running], :>=, look.cpu * 0.9, row[:name] if look.cpu > 0.2
+      assert_in_delta look.wall, row[:running] + row[:ready] + row[:suspended], 0.1, row[:name]
+    end
+  end
+end
