@@ -101,12 +101,14 @@ class OffloadStormTest < Harness::IsolatedTest
     end
   end
 
-  # Nobody opens the other end: it takes an interruption to leave this, so there is one.
+  # Nobody opens the other end for a while. Who does is no part of the storm, so that no killed worker hits it.
   def open_until_stopped(fifo)
     fiber = Fiber.current
     Fiber.schedule do
       sleep 0.003
-      File.open(fifo, File::RDWR | File::NONBLOCK) { sleep 0.003 while fiber.alive? }
+      other_end = Fiber.blocking { File.open(fifo, File::RDWR | File::NONBLOCK) }
+      sleep 0.003 while fiber.alive?
+      Fiber.blocking { other_end.close }
     end
     File.open(fifo).close
   end
