@@ -22,7 +22,8 @@ class BenchProgramsTest < Minitest::Test
     "idle_cost" => { work: "release", preempt: "poll", blocks: 1, window_s: 0.01 }
   }.freeze
   IN_SERVING_TEST = %w[puma sidekiq work load jobs arrivals].freeze
-  LISTED = [*PLAIN.keys, *WITH_SERVER.keys, *SWITCHING.keys, "server", *IN_SERVING_TEST].freeze
+  IN_OFFLOAD_TEST = %w[offload].freeze
+  LISTED = [*PLAIN.keys, *WITH_SERVER.keys, *SWITCHING.keys, "server", *IN_SERVING_TEST, *IN_OFFLOAD_TEST].freeze
 
   def test_every_program_is_listed
     assert_equal Dir.children(Headway::Bench::PROGRAMS).sort, LISTED.map { "#{_1}.rb" }.sort

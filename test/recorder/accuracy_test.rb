@@ -44,12 +44,12 @@ class AccuracyTest < Harness::RecorderTest
   end
 
   # A thread that runs uses the processor, but for the moments in which the system runs somebody else; one that is suspended may
-  # use some in system calls.
+  # use some in system calls, and one that waits for its turn some to look out for it.
   def test_running_is_no_less_than_the_threads_own_clock_and_all_states_are_the_wall_clock
     looks(:fair_signal).each do |look|
       row = look.row
-      assert_operator row[:running] + row[:suspended], :>=, look.cpu * 0.98, row[:name]
-      assert_operator row[:running], :>=, look.cpu * 0.9, row[:name] if look.cpu > 0.2
+      assert_operator row[:running] + row[:ready] + row[:suspended], :>=, look.cpu * 0.98, row[:name]
+      assert_operator row[:running], :>=, look.cpu * 0.7, row[:name] if look.cpu > 0.2
       assert_in_delta look.wall, row[:running] + row[:ready] + row[:suspended], 0.1, row[:name]
     end
   end
