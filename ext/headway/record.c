@@ -35,10 +35,10 @@ reason(int error)
     return rb_utf8_str_new_cstr(strerror(error));
 }
 
-/* Native.record_start(path or nil, flight, slots, alarm_ns, [ruby, headway, policy, preempt, command, quantum_ns, cpus])
+/* Native.record_start(path or nil, flight, slots, alarm_ns, keep_ns, [ruby, headway, policy, preempt, command, quantum_ns, cpus])
  *   -> nil, or why not */
 static VALUE
-record_start(VALUE self, VALUE path, VALUE flight, VALUE slots, VALUE alarm_ns, VALUE about)
+record_start(VALUE self, VALUE path, VALUE flight, VALUE slots, VALUE alarm_ns, VALUE keep_ns, VALUE about)
 {
     if (recorder->ring.slots || hw_record_ending) return rb_utf8_str_new_cstr("a recording is under way");
     struct hw_recording *set = ALLOC(struct hw_recording);
@@ -46,6 +46,7 @@ record_start(VALUE self, VALUE path, VALUE flight, VALUE slots, VALUE alarm_ns, 
     set->flight = RTEST(flight);
     set->slots = NUM2ULL(slots);
     set->alarm_ns = NUM2ULL(alarm_ns);
+    set->keep_ns = NUM2ULL(keep_ns);
     if (!NIL_P(path)) copy_text(set->path, sizeof(set->path), path);
     copy_text(set->header.ruby, sizeof(set->header.ruby), RARRAY_AREF(about, 0));
     copy_text(set->header.headway, sizeof(set->header.headway), RARRAY_AREF(about, 1));
@@ -196,7 +197,7 @@ void
 hw_record_init(VALUE headway, VALUE native)
 {
     hw_mark_init(headway, native);
-    rb_define_singleton_method(native, "record_start", record_start, 5);
+    rb_define_singleton_method(native, "record_start", record_start, 6);
     rb_define_singleton_method(native, "record_stop", record_stop, 0);
     rb_define_singleton_method(native, "record_dump", record_dump, 1);
     rb_define_singleton_method(native, "recording?", recording_p, 0);

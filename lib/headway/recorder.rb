@@ -21,17 +21,20 @@ module Headway
       # @param file [String, nil] where the trace goes; in mode flight, where {stop} and the end of the process dump to
       # @param events [Integer] the ring's size, 24 bytes each; rounded up to a power of two
       # @param mode [:stream, :flight, nil] default: stream with a file, else flight
+      # @param seconds [Numeric, nil] mode flight leaves out of a dump what is older than so many seconds
       # @param wait_threshold [Numeric, nil] seconds; mode flight dumps when a wait took that long. It takes a Ruby thread, which
       #   waits without the GVL
       # @param on_signal [String, nil] mode flight dumps at this signal, such as "USR2"
       # @return [Boolean] whether it records now; {Headway.notices} says why when it doesn't
       # @raise [SettingError] a value that means nothing
-      def start(file: nil, events: Options::EVENTS, mode: nil, wait_threshold: nil, on_signal: nil)
-        options = Options.check(file: file, events: events, mode: mode, wait_threshold: wait_threshold, on_signal: on_signal)
+      def start(file: nil, events: Options::EVENTS, seconds: nil, mode: nil, wait_threshold: nil, on_signal: nil)
+        options = Options.check(file: file, events: events, seconds: seconds, mode: mode, wait_threshold: wait_threshold,
+                                on_signal: on_signal)
         return false unless Headway.started? || Headway.start(policy: :observe)
 
         stop
-        reason = Native.record_start(options.file, options.flight?, options.events, (options.wait_threshold.to_f * 1e9).round, about)
+        reason = Native.record_start(options.file, options.flight?, options.events, nanoseconds(options.wait_threshold),
+                                     nanoseconds(options.seconds), about)
         return refuse(options, reason) if reason
 
         @options = options
@@ -101,6 +104,10 @@ module Headway
       def refuse(options, reason)
         Notices.add("recording is off: #{[options.file, reason].compact.join(": ")}")
         false
+      end
+
+      def nanoseconds(seconds)
+        (seconds.to_f * 1e9).round
       end
 
       def about

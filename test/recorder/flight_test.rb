@@ -23,6 +23,21 @@ class RecorderFlightTest < Harness::RecorderTest
     end
   end
 
+  def test_a_dump_has_the_last_seconds
+    with_headway(:observe) do
+      Headway::Recorder.start(mode: :flight, seconds: 0.3)
+      sleeper = Thread.new { Thread.current.name = "sleeper"; sleep }
+      Headway.mark("old")
+      sleep 0.4
+      Headway.mark("new")
+      trace = Headway::Trace.open(Headway::Recorder.dump(file)).to_h
+      sleeper.kill.join
+      assert_equal ["new"], trace[:marks].map { |mark| mark[:name] }
+      assert_operator trace[:processes].first[:end_s] - trace[:processes].first[:start_s], :<=, 0.31
+      assert_operator thread_named("sleeper", from: trace)[:suspended_s], :>, 0
+    end
+  end
+
   def test_it_dumps_to_its_file_at_the_end
     run = program("Headway.start; Headway::Recorder.start(file: FILE, mode: :flight); Headway.mark('last'); raise 'oops'")
     assert_equal 1, run.status.exitstatus

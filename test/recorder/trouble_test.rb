@@ -60,6 +60,7 @@ class RecorderTroubleTest < Harness::RecorderTest
 
   def test_values_that_mean_nothing
     [{ events: 0 }, { events: 1.5 }, { events: 10**12 }, { mode: :tape }, { mode: :stream }, { wait_threshold: 0 },
+     { seconds: 0 }, { seconds: "1" }, { file: "x", seconds: 1 },
      { wait_threshold: "1" }, { on_signal: "NOPE" }, { file: "x", wait_threshold: 1 }].each do |options|
       error = assert_raises(Headway::SettingError, options.inspect) { Headway::Recorder.start(**options) }
       assert_equal 1, error.message.lines.size

@@ -64,17 +64,31 @@ earliest_ns(const struct hw_trace_event *events, size_t count, uint64_t now)
     return earliest;
 }
 
-/* A thread that has been in its state since before the ring's first event has none there that says so. */
+/* The next events that aren't too old; 0: there are no more. */
+static size_t
+next_batch(struct writing *w)
+{
+    uint64_t keep_ns = w->recorder->set.keep_ns;
+    uint64_t from_ns = keep_ns > 0 && w->dump->now > keep_ns ? w->dump->now - keep_ns : 0;
+    for (;;) {
+        size_t count = hw_ring_walk_next(&w->recorder->ring, &w->dump->walk, w->batch, HW_BATCH), kept = 0;
+        for (size_t i = 0; i < count; i++) {
+            if (w->batch[i].time_ns >= from_ns) w->batch[kept++] = w->batch[i];
+        }
+        if (kept > 0 || count == 0) return kept;
+    }
+}
+
+/* A thread that has been in its state since before the first event kept has none there that says so. */
 static int
 write_ring(struct writing *w)
 {
-    struct hw_recorder *r = w->recorder;
-    size_t count = hw_ring_walk_next(&r->ring, &w->dump->walk, w->batch, HW_BATCH);
+    size_t count = next_batch(w);
     uint64_t first_ns = earliest_ns(w->batch, count, w->dump->now);
     int error = write_known(w, first_ns, first_ns);
     while (!error && count > 0) {
         error = write_events(w, count);
-        count = hw_ring_walk_next(&r->ring, &w->dump->walk, w->batch, HW_BATCH);
+        count = next_batch(w);
     }
     return error ? error : write_known(w, HW_NEVER, w->dump->now);
 }

@@ -32,6 +32,7 @@ struct hw_recording {
     bool flight;
     uint64_t slots;
     uint64_t alarm_ns; /* flight: sound the alarm for a wait of this length; 0: never */
+    uint64_t keep_ns;  /* flight: a dump leaves out what is older; 0: nothing */
     char path[HW_PATH_LONGEST]; /* of the parent of all forked children; "" in mode flight without one */
     struct hw_trace_header header; /* pids and clocks are filled in here */
 };

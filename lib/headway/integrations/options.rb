@@ -57,7 +57,7 @@ module Headway
         value.respond_to?(:call) or raise SettingError, "#{name} is #{value.inspect[0, 60]}: give a lambda"
       end
 
-      RECORDER = %i[file events mode wait_threshold on_signal].freeze
+      RECORDER = %i[file events seconds mode wait_threshold on_signal].freeze
       private_constant :RECORDER
 
       # A check: what {Recorder.start} takes, as a Hash.

@@ -3,7 +3,7 @@
 module Headway
   module Recorder
     # What a recording is started with.
-    Options = Struct.new(:file, :events, :mode, :wait_threshold, :on_signal, keyword_init: true) do
+    Options = Struct.new(:file, :events, :seconds, :mode, :wait_threshold, :on_signal, keyword_init: true) do
       def flight?
         mode == :flight
       end
@@ -14,17 +14,19 @@ module Headway
       EVENTS_RANGE = (1..100_000_000).freeze
       MODES = [:stream, :flight].freeze
       WAIT_RANGE_S = (0.001..3600).freeze
-      private_constant :EVENTS_RANGE, :MODES, :WAIT_RANGE_S
+      SECONDS_RANGE = (0.001..86_400).freeze
+      private_constant :EVENTS_RANGE, :MODES, :WAIT_RANGE_S, :SECONDS_RANGE
 
       class << self
         # @return [Options] frozen, with the file's absolute path
         # @raise [SettingError]
-        def check(file:, events:, mode:, wait_threshold:, on_signal:)
+        def check(file:, events:, seconds:, mode:, wait_threshold:, on_signal:)
           mode = mode.nil? ? (file ? :stream : :flight) : mode.to_s.to_sym
-          check_mode(mode, file, wait_threshold || on_signal)
+          check_mode(mode, file, wait_threshold || on_signal || seconds)
           check_number("events", events, Integer, EVENTS_RANGE)
           check_number("wait_threshold", wait_threshold, Numeric, WAIT_RANGE_S) if wait_threshold
-          new(file: file && File.expand_path(file), events: events, mode: mode, wait_threshold: wait_threshold,
+          check_number("seconds", seconds, Numeric, SECONDS_RANGE) if seconds
+          new(file: file && File.expand_path(file), events: events, seconds: seconds, mode: mode, wait_threshold: wait_threshold,
               on_signal: on_signal && signal(on_signal)).freeze
         end
 
@@ -34,7 +36,7 @@ module Headway
           raise SettingError, "mode is #{mode.inspect}: give stream or flight" unless MODES.include?(mode)
           return if mode == :flight
           raise SettingError, "mode is stream: give a file, too" unless file
-          raise SettingError, "wait_threshold and on_signal are for mode flight: a stream writes everything anyway" if dumps
+          raise SettingError, "seconds, wait_threshold and on_signal are for mode flight: a stream writes everything anyway" if dumps
         end
 
         def check_number(name, value, type, range)
