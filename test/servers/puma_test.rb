@@ -90,8 +90,8 @@ class PumaTest < Minitest::Test
     { { policy: :fast } => 'policy is "fast": give fair, quantum or observe',
       { log_interval: "1" } => 'log_interval is "1": give seconds, such as 60',
       { recorder: { on_signal: "SIGUSR2" } } => "on_signal is USR2, which Puma listens to itself: give another, such as PROF",
-      { recorder: { path: "x" } } => "recorder has :path: give a Hash of file, events, mode, wait_threshold, on_signal",
-      { recorder: "x" } => 'recorder has "x": give a Hash of file, events, mode, wait_threshold, on_signal' }.each do |options, message|
+      { recorder: { path: "x" } } => "recorder has :path: give a Hash of file, events, seconds, mode, wait_threshold, on_signal",
+      { recorder: "x" } => 'recorder has "x": give a Hash of file, events, seconds, mode, wait_threshold, on_signal' }.each do |options, message|
       assert_equal message, assert_raises(Headway::SettingError) { Headway::Puma.configure(options, ["config.rb:1"]) }.message
     end
   end
