@@ -78,3 +78,15 @@ bundle() {
     "$ruby" -e 'load Gem.bin_path("bundler", "bundle")' -- "$@"
   fi
 }
+
+# Gems' extensions are compiled by the compiler Ruby was built with. One newer than the assembler beside it (gcc 16, binutils 2.40)
+# writes tables in a form that can't be read; an older gcc, where there is one, doesn't.
+compiler_for_gems() {
+  ruby_cc=$("$ruby" -rrbconfig -e 'print RbConfig::CONFIG["CC"]')
+  for cc in "$ruby_cc" gcc-15 gcc-14 gcc-13 gcc-12; do
+    awk 'BEGIN { printf "const unsigned char t[] = {"; for (i = 0; i < 256; i++) printf "%d,", (i * 37 + 200) % 256; print "};" }' |
+      $cc -x c -c -o /dev/null - 2>/dev/null || continue
+    [ "$cc" = "$ruby_cc" ] || export MAKEFLAGS="CC=$cc"
+    return 0
+  done
+}
