@@ -11,7 +11,7 @@ const struct hw_policy hw_policy_default = {
     .starvation_ns = 100 * HW_NS_PER_MS,
     .protection_ns = 5 * HW_NS_PER_MS,
     .granularity_ns = 1 * HW_NS_PER_MS,
-    .switches_per_s = 4000,
+    .switches_per_s = 1000,
     .linger_ns = 50 * HW_NS_PER_US,
     .retry_ns = 2 * HW_NS_PER_MS,
 };
