@@ -115,9 +115,18 @@ test_passes(void (*run)(void))
     return true;
 }
 
+/* Valgrind can't make room on the main stack for the frame of a signal: there must be some. */
+static inline void
+test_grow_stack(void)
+{
+    volatile char room[256 * 1024];
+    for (size_t i = 0; i < sizeof(room); i += 1024) room[i] = 0;
+}
+
 static inline int
 test_main(const char *program, const struct test *tests, int argc, char **argv)
 {
+    test_grow_stack();
     int count = 0, failures = 0;
     for (const struct test *test = tests; test->name; test++) {
         if (!test_wanted(test->name, argc, argv)) continue;
