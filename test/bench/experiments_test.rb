@@ -34,6 +34,17 @@ class BenchExperimentsTest < Minitest::Test
     result["ratios"].each_value { assert_equal 1, _1["0"]["requests_per_s_vs_0"] }
   end
 
+  def test_computing_in_processes_is_an_arm_where_threads_compete
+    fairness = bench_json("fairness", "--seconds", "0.3", "--server-ms", "5", "--cpu-threads", "0,2", "--runs", "1", "--arms", "processes")
+    cells = fairness["arms"].fetch("processes")
+    cells.each_value { |figures| assert_fairness figures }
+    assert_operator cells["2"]["cpu_iterations_per_s"]["median"], :>, 0
+
+    quantum = bench_json("quantum", "--iterations", "3", "--runs", "1", "--arms", "processes")
+    assert_figures quantum["arms"].fetch("processes"), %w[total_s waste_s io_waste_s cpu_s], runs: 1
+    assert_match(/no arm "processes"/, bench("cpu", "--arms", "processes").err)
+  end
+
   def test_cpu
     result = bench_json("cpu", "--runs", "1", env: { "THREADS" => "3", "N" => "200_000" })
     assert_document result, "cpu", runs: 1

@@ -11,9 +11,10 @@ module Headway
     # @!attribute interpreter [Interpreter]
     # @!attribute variables [Hash] environment variables it sets
     # @!attribute priority [Integer] of the program's CPU threads
+    # @!attribute apart [Boolean] whether each of these is a process of its own instead
     # @!attribute headway [Hash, nil] options of `headway run`, nil where Headway is not to be loaded
-    Arm = Data.define(:name, :interpreter, :variables, :priority, :headway) do
-      def initialize(name:, interpreter:, variables: {}, priority: 0, headway: nil) = super
+    Arm = Data.define(:name, :interpreter, :variables, :priority, :apart, :headway) do
+      def initialize(name:, interpreter:, variables: {}, priority: 0, apart: false, headway: nil) = super
 
       # @return [String, nil] the policy that must be at work in it
       def policy = headway&.fetch(:policy)
@@ -28,6 +29,8 @@ module Headway
       def trouble
         if variables.key?("RUBY_THREAD_TIMESLICE") && !interpreter.timeslice?
           "RUBY_THREAD_TIMESLICE needs Ruby 3.4, this is #{interpreter.version}"
+        elsif apart && !Process.respond_to?(:fork)
+          "it needs fork"
         elsif headway
           interpreter.headway_trouble
         end

@@ -86,7 +86,7 @@ module Headway
 
       # Runs a program under an arm and makes sure that the arm was what it claims to be.
       def run_program(name, arm, settings, limit_s:)
-        command = [*arm.interpreter.command, Bench.program(name), JSON.generate(settings.merge(priority: arm.priority))]
+        command = [*arm.interpreter.command, Bench.program(name), JSON.generate(settings.merge(priority: arm.priority, apart: arm.apart))]
         answer = Child.run(command, env: arm.environment, limit_s:)
         return answer.fetch("figures") if answer["policy"] == arm.policy
 
@@ -96,6 +96,7 @@ module Headway
   end
 end
 
+require_relative "experiments/rival_arm"
 require_relative "experiments/quantum"
 require_relative "experiments/fairness"
 require_relative "experiments/yield"

@@ -22,6 +22,8 @@ module Headway
                     "stock, timeslice10 and priority-3 in a second process each under the policy observe"
 
       class << self
+        def arms = RivalArm
+
         def options(parser, settings)
           parser.on("--cpu-threads LIST", Options::Counts, "numbers of computing threads (default 0,1,4,16)") do |counts|
             settings["cpu_threads"] = counts

@@ -13,6 +13,8 @@ module Headway
         Figure.new(key: "cpu_s", title: "Time of the computing thread")
       ].freeze
 
+      def self.arms = RivalArm
+
       def self.options(parser, settings)
         parser.on("--iterations N", Options::Count, "sleeps and computations (default 100)") do |count|
           settings["iterations"] = count

@@ -2,7 +2,8 @@
 
 # One thread computes, another sleeps as long as each computation takes. Side by side they could be done in the time of
 # either; what the sleeping thread needs beyond that is spent waiting for the GVL.
-# Usage: quantum.rb '{"calibrate": true}', then quantum.rb with what that printed, iterations and priority.
+# Usage: quantum.rb '{"calibrate": true}', then quantum.rb with what that printed, iterations, priority, and whether to compute apart,
+# in a process of its own.
 
 require "json"
 
@@ -38,7 +39,8 @@ end
 cpu = Thread.new do
   Thread.current.name = "computes"
   Thread.current.priority = config.fetch("priority")
-  iterations.times { fib(fib_n) }
+  compute = -> { iterations.times { fib(fib_n) } }
+  config["apart"] ? Process.wait(fork(&compute)) : compute.call
   now - start
 end
 io_s = io.value
