@@ -6,6 +6,7 @@ admit(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
     if (thread) hw_gate_remove(&s->gate, thread);
     s->admitted = thread;
     s->admitted_ns = now;
+    s->admitted_tier = thread ? thread->tier : 0;
     s->turn = false;
 }
 
@@ -29,7 +30,7 @@ on_its_way(const struct hw_scheduler *s, uint64_t now)
 static bool
 overtakes(const struct hw_scheduler *s, const struct hw_thread *thread, uint64_t now)
 {
-    return thread->state == HW_READY && thread->tier < s->admitted->tier && !s->turn && !on_its_way(s, now);
+    return thread->tier < s->admitted->tier && !s->turn && !on_its_way(s, now);
 }
 
 void
@@ -68,7 +69,7 @@ admission_over(const struct hw_scheduler *s, uint64_t now)
 {
     uint8_t waiting = hw_gate_tier(&s->gate);
     if (waiting == HW_TIERS) return false;
-    return admission_expired(s, now) || (waiting < s->admitted->tier && !s->turn);
+    return admission_expired(s, now) || (s->admitted->tier > hw_policy_last_tier(s->admitted_tier, waiting) && !s->turn);
 }
 
 void

@@ -6,7 +6,7 @@ const struct hw_policy hw_policy_default = {
     .burst_ns = 5 * HW_NS_PER_MS,
     .fresh_ns = 1 * HW_NS_PER_MS,
     .newborn_ns = 250 * HW_NS_PER_US,
-    .tier_ns = { 20 * HW_NS_PER_MS, 200 * HW_NS_PER_MS },
+    .tier_ns = { 20 * HW_NS_PER_MS, 1 * HW_NS_PER_S },
     .patience = 4,
     .starvation_ns = 100 * HW_NS_PER_MS,
     .protection_ns = 5 * HW_NS_PER_MS,
@@ -100,6 +100,12 @@ later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+uint8_t
+hw_policy_last_tier(uint8_t admitted, uint8_t waiting)
+{
+    return admitted < waiting ? waiting - 1 : waiting;
+}
+
 /* When the holder will be in a higher tier than this one. */
 static uint64_t
 leaves_tier_at_ns(const struct hw_policy *policy, const struct hw_thread *holder, uint8_t tier)
@@ -125,7 +131,8 @@ fair_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder,
     }
     else if (rivals->waiting_tier < HW_TIERS) {
         at_ns = earlier(at_ns, rivals->admitted_ns + hw_policy_quantum_ns(policy, holder));
-        if (!rivals->turn) at_ns = earlier(at_ns, leaves_tier_at_ns(policy, holder, rivals->waiting_tier));
+        uint8_t last_tier = hw_policy_last_tier(rivals->admitted_tier, rivals->waiting_tier);
+        if (!rivals->turn) at_ns = earlier(at_ns, leaves_tier_at_ns(policy, holder, last_tier));
     }
     return at_ns == HW_NEVER ? HW_NEVER : later(at_ns, holder->protected_ns);
 }

@@ -62,6 +62,7 @@ struct hw_rivals {
     unsigned ready;             /* threads that want the GVL, at the gate or not */
     unsigned interactive_ready; /* of these: interactive, and not for the first time */
     uint64_t newborn_ns;        /* since when some have waited to run for the first time; HW_NEVER: there are none */
+    uint8_t admitted_tier;      /* the holder's when it was admitted */
     uint8_t waiting_tier;       /* the lowest with batch threads that wait to be admitted; HW_TIERS: none */
     bool turn;                  /* the holder was admitted ahead of lower tiers: they wait till its quantum is over */
     bool other_admitted;        /* the admission is another thread's */
@@ -89,6 +90,10 @@ uint64_t hw_policy_burst_after_sleep_ns(uint64_t burst_ns, uint64_t slept_ns);
  * processors predict branches: by what followed the last few the time before. */
 bool hw_policy_expects_nap(const struct hw_thread *thread);
 void hw_policy_learn_nap(struct hw_thread *thread, bool nap);
+
+/* The last tier to which the admitted thread may climb while batch threads of the tier `waiting` wait: who was admitted ahead of them
+ * goes behind them as soon as it has had as much. */
+uint8_t hw_policy_last_tier(uint8_t admitted, uint8_t waiting);
 
 /* When the holder must give way, or be judged again because it turns batch: HW_NEVER, or a time that may have passed. */
 uint64_t hw_policy_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder, const struct hw_rivals *rivals);

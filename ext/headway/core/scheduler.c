@@ -133,6 +133,7 @@ yield_at(const struct hw_scheduler *s, const struct hw_thread *holder, uint64_t 
         .ready = s->counts[HW_IS_READY],
         .interactive_ready = s->counts[HW_IS_INTERACTIVE_READY],
         .newborn_ns = s->counts[HW_IS_NEWBORN_READY] > 0 ? s->newborn_ns : HW_NEVER,
+        .admitted_tier = s->admitted_tier,
         .waiting_tier = hw_gate_tier(&s->gate),
         .turn = s->turn,
         .other_admitted = s->admitted != NULL && s->admitted != holder,

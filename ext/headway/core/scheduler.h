@@ -25,6 +25,7 @@ struct hw_scheduler {
     struct hw_thread *holder;   /* NULL: nobody, or unknown after a missed event */
     struct hw_thread *admitted;
     uint64_t admitted_ns;
+    uint8_t admitted_tier;      /* its tier at that time */
     bool turn;                  /* admitted ahead of a lower tier, which had its share: not to be overtaken */
     struct hw_gate gate;
     uint64_t tier_ran_ns[HW_TIERS]; /* when a batch thread of the tier last ended a hold worth the name */

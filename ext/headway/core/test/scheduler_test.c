@@ -46,12 +46,12 @@ sleeper(void)
     return world_thread(HW_SUSPENDED, false);
 }
 
-/* A thread that has run for long and runs now. */
+/* A thread that has run for long, is in the last tier, and runs now. */
 static struct hw_thread *
 running_hog(void)
 {
     struct hw_thread *hog = sleeper();
-    runs(hog, MS(500));
+    runs(hog, MS(5000));
     tick();
     return hog;
 }
@@ -60,7 +60,7 @@ static struct hw_thread *
 parked_hog(void)
 {
     struct hw_thread *hog = sleeper();
-    hog->burst_ns = MS(1000);
+    hog->burst_ns = MS(5000);
     ready(hog);
     resumed(hog);
     CHECK(must_yield(hog));
@@ -388,6 +388,35 @@ TEST(whom_the_vm_lets_run_before_its_turn_is_sent_to_the_gate)
     CHECK(must_yield(other));
     gives_way(other);
     CHECK(other->parked && other->at_gate);
+    world_end();
+}
+
+/* A request that computes doesn't wait till the one that came after it is done. */
+TEST(who_overtook_a_tier_goes_behind_it_on_entering_it)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *first = sleeper(), *second = sleeper();
+    runs(first, MS(60));
+    ready(second);
+    CHECK(world.orders.preempt == first);
+    gives_way(first);
+    resumed(second);
+    advance(MS(5));
+    tick();
+    CHECK(second->batch && second->tier < first->tier);
+    CHECK(s->admitted == second && first->at_gate && !must_yield(second));
+    check_all();
+    tick();
+    CHECK_EQUAL(world.now + MS(15), world.orders.tick_ns);
+    advance(MS(15));
+    tick();
+    CHECK(world.orders.preempt == second && must_yield(second));
+    gives_way(second);
+    CHECK(s->admitted == first && second->at_gate && second->tier == first->tier);
+    check_all();
+    comes_back(first);
+    tick();
+    CHECK_EQUAL(world.now + hw_policy_default.quantum_ns, world.orders.tick_ns);
     world_end();
 }
 
@@ -890,7 +919,7 @@ TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once }
       { "shut", the_gate_is_shut_while_interactive_threads_are_active },
       { "starving", a_starving_admitted_thread_runs_next_and_is_protected },
       { "before_turn", whom_the_vm_lets_run_before_its_turn_is_sent_to_the_gate },
-      { "handover", an_owner_whose_time_is_up_hands_over_to_whom_the_vm_chose }, { "keeps_turn", a_starving_owner_on_its_way_keeps_its_turn_whom_the_vm_may_let_run_before },
+      { "behind", who_overtook_a_tier_goes_behind_it_on_entering_it }, { "handover", an_owner_whose_time_is_up_hands_over_to_whom_the_vm_chose }, { "keeps_turn", a_starving_owner_on_its_way_keeps_its_turn_whom_the_vm_may_let_run_before },
       { "overtaken", being_overtaken_costs_a_starving_owner_nothing }, { "naps", a_cpu_bound_thread_that_naps_stays_batch },
       { "no_service", what_others_run_ahead_of_the_admitted_thread_is_no_service_to_it },
       { "worker", a_worker_is_interactive_again_soon_after_heavy_work },
