@@ -99,7 +99,7 @@ module Headway
       def names
         return [] if Control::Directory.fault(@directory)
 
-        Dir.children(@directory).grep(NAME).sort_by { |name| name[NAME, 2] }
+        Dir.children(@directory).grep(NAME).select { |name| File.lstat(File.join(@directory, name)).file? }.sort_by { |name| name[NAME, 2] }
       rescue SystemCallError
         []
       end
