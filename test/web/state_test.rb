@@ -40,8 +40,9 @@ class WebStateTest < Minitest::Test
   def test_the_same_answer_serves_all_for_a_second
     Headway.start
     web = web()
+    started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     walls = Array.new(200) { state(web)[:processes].first[:wall] }
-    assert_operator walls.uniq.size, :<=, 3
+    assert_operator walls.uniq.size, :<=, Process.clock_gettime(Process::CLOCK_MONOTONIC) - started + 2
     answers = Array.new(20) { Thread.new { Array.new(20) { get(web, "/state").status } } }.flat_map(&:value)
     assert_equal [200], answers.uniq
   end

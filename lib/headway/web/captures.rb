@@ -13,8 +13,8 @@ module Headway
     # processes of the application share the directory. No more than a few files are kept, of a limited size: the oldest go.
     class Captures
       MOST = 10
-      FILE_BYTES = 128 << 20
-      ALL_BYTES = 512 << 20
+      FILE_BYTES = 64 << 20
+      ALL_BYTES = 256 << 20
       NAME = /\A(\d{1,10})-(\d{8}T\d{6}\.\d{3}Z)\.headway\z/.freeze
       DRAFT = /\A\d{1,10}-\d{8}T\d{6}\.\d{3}Z\.headway(\.html)?\.part\z/.freeze
       private_constant :NAME, :DRAFT

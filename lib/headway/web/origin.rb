@@ -11,7 +11,8 @@ module Headway
       COOKIE = "headway_web"
       HEADER = "HTTP_X_HEADWAY_TOKEN"
       TOKEN = /\A[\w-]{32}\z/.freeze
-      private_constant :COOKIE, :HEADER, :TOKEN
+      PATH = %r{\A/[\w/.~%-]+\z}.freeze
+      private_constant :COOKIE, :HEADER, :TOKEN, :PATH
 
       class << self
         # @param env [Hash]
@@ -33,8 +34,8 @@ module Headway
           return [known, {}] if known
 
           token = SecureRandom.urlsafe_base64(24)
-          path = env["SCRIPT_NAME"].to_s.empty? ? "/" : env["SCRIPT_NAME"]
-          [token, { "set-cookie" => "#{COOKIE}=#{token}; path=#{path}; httponly; samesite=strict#{"; secure" if https?(env)}" }]
+          path = env["SCRIPT_NAME"].to_s[PATH]
+          [token, { "set-cookie" => "#{COOKIE}=#{token}; path=#{path || "/"}; httponly; samesite=strict#{"; secure" if https?(env)}" }]
         end
 
         private

@@ -9,7 +9,7 @@ module Headway
     # second at most, and who comes meanwhile gets the answer before.
     class Processes
       FRESH_S = 0.9
-      ANSWER_S = 0.5 # how long a process is waited for; one that was late isn't asked again for a while
+      ANSWER_S = 1 # how long a process is waited for; one that was late isn't asked again for a while
       PAUSE_S = 10
       MOST_PROCESSES = 64
       MOST_THREADS = 100
