@@ -49,8 +49,8 @@ class WebServersTest < Minitest::Test
 
     # Whichever is asked captures from any, and all list and send what one captured.
     pids.each { |pid| assert_equal "201", request(:post, "/headway/captures", USER, { pid: pid }).code }
-    @puma.await("both captures") { state["captures"].map { |row| row["pid"] }.sort == pids.sort }
-    name = state["captures"].first["name"]
+    captures = @puma.await("both captures") { state["captures"].then { |rows| rows if rows.map { |row| row["pid"] }.sort == pids.sort } }
+    name = captures.first["name"]
     bodies = Array.new(6) { request(:get, "/headway/captures/#{name}", USER).body }
     assert_equal [bodies.first], bodies.uniq
     assert_operator bodies.first.bytesize, :>, 100
