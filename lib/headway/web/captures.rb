@@ -86,7 +86,7 @@ module Headway
 
         page = "#{path}.html"
         alone { write_report(path, page) } unless File.file?(page)
-        file(page, "content-type" => "text/html; charset=utf-8", "content-security-policy" => Page.report_policy)
+        file(page, "content-type" => "text/html; charset=utf-8", "content-security-policy" => Page.report_policy(page))
       rescue Errno::ENOENT
         nil
       end

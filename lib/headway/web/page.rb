@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "cgi/escape"
-require_relative "../report/html"
 
 module Headway
   class Web
@@ -13,7 +12,8 @@ module Headway
         "x-content-type-options" => "nosniff", "referrer-policy" => "same-origin", "cross-origin-resource-policy" => "same-origin",
         "cache-control" => "no-store"
       }.freeze
-      private_constant :TEMPLATE
+      HEAD_BYTES = 4096 # the policy is among them
+      private_constant :TEMPLATE, :HEAD_BYTES
 
       class << self
         # @param env [Hash]
@@ -29,15 +29,14 @@ module Headway
           [200, { "content-type" => "text/html; charset=utf-8", "content-length" => html.bytesize.to_s, **headers }, [html]]
         end
 
-        # A report's page is one file with a script of its own, which its policy names by digest; in a sandbox nothing in it
-        # belongs to our origin.
+        # A report is one file with a script of its own, which its policy names by digest; in a sandbox nothing in it belongs to our
+        # origin. The policy is the file's, which another version may have made.
         #
+        # @param path [String] a report
         # @return [String] the policy it is sent with
-        def report_policy
-          @report_policy ||= begin
-            own = File.read(Report::Html::PAGE, 4096)[/Content-Security-Policy" content="([^"]+)"/, 1]
-            "sandbox allow-scripts; #{own || "default-src 'none'"}; frame-ancestors 'none'"
-          end
+        def report_policy(path)
+          own = File.read(path, HEAD_BYTES)[/Content-Security-Policy" content="([^"]+)"/, 1]
+          "sandbox allow-scripts; #{own || "default-src 'none'"}; frame-ancestors 'none'"
         end
       end
     end

@@ -4,7 +4,7 @@ import { element } from "./dom.js"
 import { percent } from "./format.js"
 import { readPalette } from "./timeline/palette.js"
 
-const COLUMN = 4 // pixels
+const COLUMN = 6 // pixels
 const LINE = 2
 
 export class Lanes {

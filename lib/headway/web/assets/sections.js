@@ -30,7 +30,7 @@ export function showHeadline(processes, history) {
   const who = `${plural(processes.length, "process", "processes")}, ${plural(threadsOf(processes), "thread")}`
   const text = !processes.length ? "Nothing to see: no process here runs Headway"
     : ready < 0.005 ? `${who}: nobody waits for the GVL`
-      : `${who}: ${digits(ready, 2)} wait for the GVL at a time${wait.count ? `, half of the waits take ${duration(wait.p50_s)}` : ""}`
+      : `${who}: ${ready.toFixed(2)} wait for the GVL at a time${wait.count ? `, half of the waits take ${duration(wait.p50_s)}` : ""}`
   whenChanged(byId("headline"), text, () => byId("headline").replaceChildren(...prose(text)))
 }
 
@@ -40,9 +40,9 @@ export function showTotals(processes, history) {
   const when = inWhat(rates)
   const tiles = processes.length ? [
     ["processes", "Threads", threadsOf(processes), count(threadsOf(processes)), plural(processes.length, "process", "processes")],
-    ["ready", "Waiting", rates.ready, digits(rates.ready, 2), "threads at a time"],
-    ["running", "Running", rates.running, percent(rates.running / processes.length), `the GVL is held ${when}`],
-    ["suspended", "Suspended", rates.suspended, digits(rates.suspended, 2), "threads at a time"],
+    ["ready", "Waiting", rates.ready, rates.ready.toFixed(2), "threads at a time"],
+    ["running", "Running", rates.running, percent(rates.running / processes.length), `GVL held, ${when}`],
+    ["suspended", "Suspended", rates.suspended, rates.suspended.toFixed(1), "threads at a time"],
     ["wait-p50", "Median wait", wait.p50_s, duration(wait.p50_s), plural(wait.count, "wait")],
     ["wait-p99", "p99 wait", wait.p99_s, duration(wait.p99_s), `longest ${duration(wait.max_s)}`],
     ["switches", "Switches", rates.voluntary + rates.preempted, digits(rates.voluntary + rates.preempted), "a second"],

@@ -1,7 +1,7 @@
 // What was answered, kept for a minute or two, and what it says of a stretch of time. Answers count from when Headway was started,
 // so a stretch is the difference of two.
 
-export const COLUMNS = 240
+const COLUMNS = 240
 const KEPT = 61
 const STATES = ["running", "ready", "suspended"]
 
