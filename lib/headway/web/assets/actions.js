@@ -5,7 +5,7 @@ import { count } from "./format.js"
 
 export class Actions {
   constructor(base, { token, controls }, chosen) {
-    Object.assign(this, { base, token, chosen, edited: false })
+    Object.assign(this, { base, token, chosen, edited: false, busy: false })
     const allowed = controls === "true"
     byId("settings-form").hidden = !allowed
     byId("settings-off").hidden = allowed
@@ -49,26 +49,26 @@ export class Actions {
       : element("p", { class: "faint" }, "None yet."))
   }
 
-  // One after the other: the server takes one at a time.
-  async each(output, button, told, act) {
-    const processes = this.chosen()
-    button.disabled = true
+  // One after the other: the server takes one at a time. The button stays enabled, else the keyboard would lose its place.
+  async each(output, told, act) {
+    if (this.busy) return false
+    this.busy = true
     output.textContent = "…"
     const failed = []
-    for (const { pid } of processes) await act(pid).catch((error) => failed.push(`Process ${pid}: ${error.message}`))
+    for (const { pid } of this.chosen()) await act(pid).catch((error) => failed.push(`Process ${pid}: ${error.message}`))
     output.className = failed.length ? "bad" : ""
     output.textContent = [...new Set(failed)].join(" · ") || told
-    button.disabled = false
+    this.busy = false
     return !failed.length
   }
 
   capture() {
-    return this.each(byId("captured"), byId("capture"), "Captured.", async (pid) => this.showCaptures((await this.post("/captures", { pid })).captures))
+    return this.each(byId("captured"), "Captured.", async (pid) => this.showCaptures((await this.post("/captures", { pid })).captures))
   }
 
   async change() {
     const wanted = { policy: byId("policy").value, quantum_ms: Number(byId("quantum").value) }
-    const done = await this.each(byId("applied"), byId("apply"), "Changed.", (pid) => this.post("/settings", { pid, ...wanted }))
+    const done = await this.each(byId("applied"), "Changed.", (pid) => this.post("/settings", { pid, ...wanted }))
     if (done) this.edited = false
   }
 }
