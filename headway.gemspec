@@ -15,7 +15,8 @@ Gem::Specification.new do |spec|
   spec.metadata = { "rubygems_mfa_required" => "true" }
 
   spec.files = Dir.chdir(__dir__) do
-    Dir["lib/**/*.rb", "lib/headway/report/page.html", "exe/*", "ext/headway/**/*.{c,h,rb}", "ext/headway/**/depend",
+    Dir["lib/**/*.rb", "lib/headway/report/page.html", "lib/headway/web/**/*.{html,js,css,svg}",
+        "report/src/{dom,format,histogram,timeline/palette}.js", "report/src/styles/{base,tables,timeline}.css", "exe/*", "ext/headway/**/*.{c,h,rb}", "ext/headway/**/depend",
         "ext/headway/core/Makefile", "docs/**/*.md", "fleet/*", "README.md", "CHANGELOG.md", "LICENSE.txt"].reject { |file| file.include?("/test/") }
   end
   spec.bindir = "exe"

@@ -29,6 +29,7 @@ module Headway
   autoload :Work, File.expand_path("headway/work", __dir__)
   autoload :Rack, File.expand_path("headway/rack", __dir__)
   autoload :Sidekiq, File.expand_path("headway/sidekiq", __dir__)
+  autoload :Web, File.expand_path("headway/web", __dir__)
   autoload :Workload, File.expand_path("headway/workload", __dir__)
 
   if Platform.reason.nil?

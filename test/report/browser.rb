@@ -44,7 +44,7 @@ module Report
       call("Emulation.setDeviceMetricsOverride", { width:, height:, deviceScaleFactor: 1, mobile: false })
       call("Emulation.setTouchEmulationEnabled", { enabled: touch })
       scheme(dark)
-      call("Page.navigate", { url: "file://#{path}" })
+      call("Page.navigate", { url: path.match?(%r{\Ahttps?://}) ? path : "file://#{path}" })
       receive until @loaded
     end
 

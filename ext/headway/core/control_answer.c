@@ -3,6 +3,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "analysis.h"
 #include "control.h"
 
 #include <string.h>
@@ -115,13 +116,38 @@ hw_answer_figures(struct hw_text *answer, const struct hw_figures *figures)
     hw_text_add(answer, "}");
 }
 
+/* In the buckets of a report's histogram; those that nothing fell into are left out. A wait of no time counts in the first. */
+static void
+add_wait_histogram(struct hw_text *answer, const uint64_t *bounds_ns, const uint64_t *at_most)
+{
+    const char *separator = "";
+    hw_text_add(answer, ",\"wait_histogram\":[");
+    for (uint32_t i = 1; i <= HW_WAIT_BUCKETS; i++) {
+        uint64_t count = at_most[i] - (i > 1 ? at_most[i - 1] : 0);
+        if (count == 0) continue;
+        hw_text_add(answer, separator);
+        hw_text_add(answer, "{\"from_s\":");
+        hw_text_fraction(answer, bounds_ns[i - 1], 9);
+        hw_text_add(answer, ",\"to_s\":");
+        hw_text_fraction(answer, bounds_ns[i], 9);
+        hw_text_add(answer, ",\"count\":");
+        hw_text_number(answer, count);
+        hw_text_add(answer, "}");
+        separator = ",";
+    }
+    hw_text_add(answer, "]");
+}
+
 static void
 add_totals(struct hw_runtime *rt, struct hw_text *answer)
 {
     struct hw_scheduler *scheduler = &rt->scheduler;
+    uint64_t bounds_ns[HW_WAIT_BUCKETS + 1], at_most[HW_WAIT_BUCKETS + 1];
+    for (uint32_t i = 0; i <= HW_WAIT_BUCKETS; i++) bounds_ns[i] = hw_wait_bucket_from_ns(i);
     pthread_mutex_lock(&rt->lock);
     uint64_t now = hw_now_ns();
     struct hw_figures figures = hw_figures_of(&scheduler->account);
+    hw_histogram_cumulative(&scheduler->account.wait, bounds_ns, HW_WAIT_BUCKETS + 1, at_most);
     for (struct hw_thread *thread = scheduler->threads; thread; thread = thread->next) {
         if (now > thread->since_ns) figures.time_ns[thread->state] += now - thread->since_ns;
     }
@@ -132,6 +158,7 @@ add_totals(struct hw_runtime *rt, struct hw_text *answer)
     pthread_mutex_unlock(&rt->lock);
     hw_text_add(answer, ",\"process\":{");
     hw_answer_figures(answer, &figures);
+    add_wait_histogram(answer, bounds_ns, at_most);
     for (size_t i = 0; i < sizeof(counters) / sizeof(*counters); i++) {
         hw_text_key(answer, counters[i].name);
         hw_text_number(answer, counters[i].value);

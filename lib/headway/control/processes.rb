@@ -18,6 +18,11 @@ module Headway
                              .uniq { |found| found.client.pid }.sort_by { |found| found.client.pid }
         end
 
+        # @return [Hash{Integer => String}] the sockets there are, by PID; nobody is asked whether they answer
+        def paths
+          trusted_directories.flat_map { |directory| sockets(directory) }.reverse.to_h
+        end
+
         # @param pid [Integer]
         # @return [Client]
         # @raise [ClientError] one line that says why there is none

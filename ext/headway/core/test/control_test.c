@@ -135,6 +135,7 @@ TEST(opens_answers_and_closes)
         CHECK(says(J("{'ping':true}\n"), J("'command':'a ~'test~''")));
         CHECK(says(J("{'get':'settings'}\n"), J("{'settings':{'policy':'observe','preempt':'poll','quantum_ms':100}}")));
         CHECK(says(J("{'get':'stats'}\n"), J("'threads':[]")));
+        CHECK(says(J("{'get':'stats'}\n"), J("'wait_histogram':[]")));
         CHECK(says(J("{'set':{'quantum_ms':0.5}}\n"), "quantum_ms is 0.5: give milliseconds"));
         CHECK(!changed());
         CHECK(says(J("{'set':{'quantum_ms':2.5,'policy':'quantum'}}\n"), J("'policy':'quantum','preempt':'poll','quantum_ms':2.5}")));

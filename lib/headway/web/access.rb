@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+module Headway
+  class Web
+    # Who may see the page, and who may change settings with it: the application says.
+    class Access
+      ENVIRONMENTS = %w[RAILS_ENV RACK_ENV APP_ENV].freeze
+      private_constant :ENVIRONMENTS
+
+      # @param authenticate [#call, nil]
+      # @param controls [#call, nil]
+      # @raise [SettingError] nobody to ask, outside development
+      def initialize(authenticate, controls)
+        @authenticate = authenticate
+        @controls = controls
+        return if authenticate || development?
+
+        raise SettingError, "Headway::Web has no block that says who may see it, which it must have outside development (#{said}): " \
+                            "give Headway::Web.new { |env| … }, in braces"
+      end
+
+      # @param env [Hash]
+      # @return [Boolean]
+      def allowed?(env) = @authenticate.nil? || !!@authenticate.call(env)
+
+      # @param env [Hash]
+      # @return [Boolean] whether settings may be changed
+      def controls?(env) = !@controls.nil? && !!@controls.call(env)
+
+      private
+
+      # All that say something say development, and one does: a server started without any is not taken for a developer's.
+      def development? = environments.any? && environments.values.all?("development")
+
+      def environments
+        @environments ||= begin
+          named = ENVIRONMENTS.to_h { |name| [name, ENV[name].to_s] }
+          named["Rails.env"] = ::Rails.env.to_s if defined?(::Rails.env)
+          named.reject { |_, value| value.empty? }
+        end
+      end
+
+      def said
+        return "#{ENVIRONMENTS.first} and #{ENVIRONMENTS[1]} are not set" if environments.empty?
+
+        environments.map { |name, value| "#{name} is #{value.inspect[0, 60]}" }.join(", ")
+      end
+    end
+  end
+end

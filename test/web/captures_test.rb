@@ -1,0 +1,127 @@
+# frozen_string_literal: true
+
+require "web/mounted"
+require "headway/report"
+
+# Traces captured through the page: made, listed, sent, reported, bounded.
+class WebCapturesTest < Minitest::Test
+  include Mounted
+
+  def setup
+    super
+    Headway.start
+  end
+
+  def record
+    assert Headway::Recorder.start(mode: :flight, events: 5000)
+    3.times.map { Thread.new { 20.times { sleep 0.0005 } } }.each(&:join)
+  end
+
+  def capture(web) = post(web, "/captures", { pid: Process.pid })
+
+  def test_a_capture_is_listed_sent_and_reported
+    record
+    web = web()
+    response = capture(web)
+    assert_equal 201, response.status, response.body
+    answer = JSON.parse(response.body, symbolize_names: true)
+    name = answer[:name]
+    assert_equal [[name, Process.pid]], answer[:captures].map { |row| row.values_at(:name, :pid) }
+    assert_equal 0o700, File.stat(@captures).mode & 0o777
+    download = get(web, "/captures/#{name}")
+    assert_equal %(attachment; filename="#{name}"), download["content-disposition"]
+    copy = File.join(@folder, "copy.headway")
+    File.binwrite(copy, download.body)
+    assert_equal Process.pid, Headway::Trace.open(copy).to_h[:processes].first[:pid]
+    report = get(web, "/captures/#{name}/report")
+    assert_equal [200, "text/html; charset=utf-8"], [report.status, report["content-type"]]
+    own = report.body[/Content-Security-Policy" content="([^"]+)"/, 1]
+    assert_equal "sandbox allow-scripts; #{own}; frame-ancestors 'none'", report["content-security-policy"]
+    refute_includes report["content-security-policy"], "unsafe"
+    assert_equal report.body, get(web, "/captures/#{name}/report").body
+    refute Dir.children(@captures).any? { |file| file.end_with?(".part") }
+  end
+
+  def test_nothing_but_captures_is_sent
+    record
+    web = web()
+    name = JSON.parse(capture(web).body)["name"]
+    File.write(File.join(@captures, "secret.txt"), "secret")
+    File.write(File.join(@folder, "out.headway"), "secret")
+    linked = "1-20260101T000000.000Z.headway"
+    File.symlink("/etc/passwd", File.join(@captures, linked))
+    get(web, "/captures/#{name}/report")
+    ["../out.headway", "..%2fout.headway", "%2e%2e/out.headway", "secret.txt", "lock", "#{name}.html", "#{name}/../secret.txt", "/etc/passwd",
+     "#{name}\n", ".", "..", "", linked].each do |path|
+      ["", "/report"].each do |what|
+        response = get(web, "/captures/#{path}#{what}")
+        assert_equal [404, "There is nothing here.\n"], [response.status, response.body], path
+      end
+    end
+  end
+
+  def test_without_a_flight_recorder_it_says_what_to_do
+    response = capture(web)
+    assert_equal 422, response.status
+    assert_equal "no flight recorder runs in this process: start one with Headway::Recorder.start(mode: :flight)", error_of(response)
+    assert_equal ["lock"], Dir.children(@captures)
+  end
+
+  def test_one_at_a_time
+    record
+    web = web()
+    name = JSON.parse(capture(web).body)["name"]
+    File.open(File.join(@captures, "lock")) do |lock|
+      lock.flock(File::LOCK_EX)
+      assert_equal 409, capture(web).status
+      assert_equal 409, get(web, "/captures/#{name}/report").status
+      assert_equal 200, get(web, "/captures/#{name}").status
+    end
+    assert_equal 201, capture(web).status
+  end
+
+  def test_the_oldest_go
+    record
+    web = web()
+    names = Array.new(12) { JSON.parse(capture(web).body)["name"].tap { sleep 0.002 } }
+    get(web, "/captures/#{names.last}/report")
+    assert_equal names.last(10).reverse, JSON.parse(capture(web).body)["captures"].drop(1).map { |row| row["name"] }.then { |kept| kept + [names[2]] }
+    File.write(File.join(@captures, "#{names.last}.part"), "left by a process that was killed")
+    capture(web)
+    assert_equal 10, Dir.children(@captures).grep(/\.headway\z/).size
+    assert_empty Dir.children(@captures).grep(/\.part\z/)
+  end
+
+  def test_one_that_is_too_large_is_not_kept
+    record
+    captures = Headway::Web::Captures.new(@captures)
+    with_constant(Headway::Web::Captures, :FILE_BYTES, 100) do
+      error = assert_raises(Headway::Web::Captures::Error) { captures.take(Headway::Control::Client.new(Process.pid, Headway::Control.path)) }
+      assert_match(/\A\d+ bytes are too much, 100 are kept at most: give the flight recorder fewer events\z/, error.message)
+    end
+    assert_equal ["lock"], Dir.children(@captures)
+  end
+
+  def test_a_directory_that_turned_bad
+    record
+    web = web()
+    name = JSON.parse(capture(web).body)["name"]
+    File.chmod(0o755, @captures)
+    assert_equal [500, 404], [capture(web).status, get(web, "/captures/#{name}").status]
+    File.chmod(0o700, @captures)
+    File.write(File.join(@captures, name), "no trace")
+    assert_equal 422, get(web, "/captures/#{name}/report").status
+  end
+
+  private
+
+  def with_constant(owner, name, value)
+    before = owner.const_get(name)
+    owner.send(:remove_const, name)
+    owner.const_set(name, value)
+    yield
+  ensure
+    owner.send(:remove_const, name)
+    owner.const_set(name, before)
+  end
+end
