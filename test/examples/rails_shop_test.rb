@@ -43,12 +43,22 @@ class RailsShopTest < Minitest::Test
     end
   end
 
+  def teardown
+    Process.kill(:KILL, puma) if puma # what runs it may not be it
+  rescue Errno::ESRCH
+    nil
+  ensure
+    super
+  end
+
   private
+
+  def puma = @shop&.output&.[](/PID: (\d+)/, 1)&.to_i
 
   def shop(*arguments)
     @port = Harness::ServerProcess.free_port
-    @shop = serve(RUN, *arguments, program: true, env: { "PORT" => @port.to_s, "SHOP_DATA" => @directory, "RUBY" => RbConfig.ruby,
-                                                         "HEADWAY" => nil })
+    env = { "PORT" => @port.to_s, "SHOP_DATA" => @directory, "RUBY" => RbConfig.ruby, "HEADWAY" => nil }
+    @shop = Bundler.with_unbundled_env { serve(RUN, *arguments, program: true, env: env) }
     @shop.await_output(/Use Ctrl-C to stop/)
   end
 
@@ -67,8 +77,7 @@ class RailsShopTest < Minitest::Test
 
   # Puma's own process, so that what watches it lives to write the page.
   def end_shop
-    pid = Integer(@shop.output[/PID: (\d+)/, 1])
-    Process.kill(:INT, pid)
+    Process.kill(:INT, puma)
     @shop.await("the end") { @shop.ended? || @shop.output.include?("Goodbye") && @shop.wait }
   end
 end

@@ -22,7 +22,7 @@ module Shop
     config.secret_key_base = "an example has no secrets, and must not be used where there are some"
     config.active_job.queue_adapter = :async
     config.logger = Logger.new($stdout)
-    config.headway.server_timing = true if defined?(Headway)
+    config.headway.server_timing = true if config.respond_to?(:headway)
     config.log_level = ENV.fetch("LOG_LEVEL", "warn")
   end
 end
