@@ -11,6 +11,7 @@ class RailsShopTest < Minitest::Test
   include Harness::Serving
 
   RUN = File.join(Harness::ServerProcess::ROOT, "examples/rails_shop/run")
+  FORM = { "content-type" => "application/x-www-form-urlencoded" }.freeze
 
   def test_every_route_and_a_page_of_what_happened
     page = File.join(@directory, "stall.html")
@@ -65,9 +66,9 @@ class RailsShopTest < Minitest::Test
   def answer(path) = get(@port, path).tap { |response| assert_equal "200", response.code, "#{path}\n#{@shop.output}" }
 
   def order_and_label
-    refused = Net::HTTP.post(URI("http://127.0.0.1:#{@port}/orders.json"), "item_id=7&amount=0")
+    refused = Net::HTTP.post(URI("http://127.0.0.1:#{@port}/orders.json"), "item_id=7&amount=0", FORM)
     assert_equal "422", refused.code
-    order = Net::HTTP.post(URI("http://127.0.0.1:#{@port}/orders.json"), "item_id=7&amount=2")
+    order = Net::HTTP.post(URI("http://127.0.0.1:#{@port}/orders.json"), "item_id=7&amount=2", FORM)
     assert_equal "201", order.code
     path = "/orders/#{JSON.parse(order.body)["id"]}"
     @shop.await("the label") { JSON.parse(answer("#{path}.json").body)["labelled"] }
