@@ -27,6 +27,7 @@ class Karafka < Runner
   def prepare
     brokers = start(RbConfig.ruby, "-e", BROKERS, Dir.glob(File.join(gem("karafka-rdkafka").full_gem_path, "ext/librdkafka.*")).first)
     @env["BROKERS"] = brokers.await("the brokers") { brokers.output[/^brokers (\S+) ready/, 1] }
+    @env["KARAFKA_ROOT_DIR"] = @directory
     @env["KARAFKA_BOOT_FILE"] = File.expand_path("karafka.rb", __dir__)
     ruby("require #{@env["KARAFKA_BOOT_FILE"].dump}; (1..#{JOBS}).each { |n| Karafka.producer.produce_sync(topic: 'labels', " \
          "payload: n.to_s, partition: n % 4) }")

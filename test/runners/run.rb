@@ -15,7 +15,7 @@ failed = names.reject do |name|
   puts "#{versions}: #{RUNNERS[name].call}"
   true
 rescue StandardError => error
-  puts "#{versions}: FAILED: #{error.message}"
+  puts "#{versions}: FAILED: #{error.message.lines.first(12).join}"
   false
 end
 exit failed.empty?
