@@ -46,7 +46,7 @@ class BenchServingTest < Minitest::Test
   end
 
   def test_the_example_application
-    experiment = Serving::Shop.new(TINY.slice("threads", "requests", "loads", "heavy_share").merge("saturation_s" => 3))
+    experiment = Serving::Shop.new(TINY.slice("threads", "requests", "loads", "heavy_share").merge("saturation_s" => 2))
     result = run_arms(experiment, [Arm.build(interpreter.headway_trouble ? "stock" : "headway", interpreter)])
     figures = result["arms"].values.first["50 %"]
     assert_operator figures["light_p50_us"]["median"], :>=, 20_000, "the price service takes 20 ms"
