@@ -57,14 +57,14 @@ module Headway
         def files_in(directory)
           require_relative "../trace"
           require_relative "../trace/directory"
-          bad = 0
-          files = Headway::Trace::Directory.files(directory) do |file, why|
-            bad += 1
-            $stderr.puts "headway: warning: #{file} is left out: #{why}"
+          bad = []
+          files = Headway::Trace::Directory.files(directory) { |file, why| bad << [file, why] }
+          if files.empty?
+            why = bad.empty? ? "there is no *.headway" : "#{bad.first.join(": ")}#{" (and #{bad.size - 1} more)" if bad.size > 1}"
+            raise UsageError, "no trace that can be read in directory #{directory}: #{why}"
           end
-          return files if files.any?
-
-          raise UsageError, "no trace that can be read in #{directory}: #{bad.zero? ? "there is no *.headway" : "#{bad} are damaged"}"
+          bad.each { |file, why| $stderr.puts "headway: warning: #{file} is left out: #{why}" }
+          files
         end
 
         # An option in the place of a file name is a forgotten file name.
