@@ -48,6 +48,7 @@ module Headway
       def record(path)
         unless Process.pid.to_s == ENV["HEADWAY_RUN_PID"]
           return if TOOLS.include?(File.basename($PROGRAM_NAME))
+          return Headway::Recorder.start(:file => path) if Headway::Recorder::FileName.unique?(path)
 
           extension = File.extname(path)
           path = "#{path[0, path.length - extension.length]}.#{Process.pid}#{extension}"

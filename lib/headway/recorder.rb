@@ -10,7 +10,8 @@ module Headway
   #   Headway::Recorder.start(file: "out.headway", mode: :flight,           # keeps the last million events ...
   #                           wait_threshold: 0.5, on_signal: "USR2")       # ... and writes them when something happens
   #
-  # A forked child writes a file of its own: out.PID.headway.
+  # A forked child writes a file of its own: out.PID.headway. Given a directory, each process writes HOST-PID-TIME.headway there, so
+  # that a fleet may share one.
   module Recorder
     NOTHING = { mode: nil, file: nil, events: 0, dropped: 0, bytes: 0, folded: 0, slots: 0 }.freeze
     private_constant :NOTHING
@@ -18,7 +19,8 @@ module Headway
     class << self
       # Starts recording; starts Headway too, with policy observe, if it isn't.
       #
-      # @param file [String, nil] where the trace goes; in mode flight, where {stop} and the end of the process dump to
+      # @param file [String, nil] where the trace goes; in mode flight, where {stop} and the end of the process dump to. A directory, or
+      #   a name with %h (host), %p (process id) or %t (time), see {FileName}
       # @param events [Integer] the ring's size, 24 bytes each; rounded up to a power of two
       # @param mode [:stream, :flight, nil] default: stream with a file, else flight
       # @param seconds [Numeric, nil] mode flight leaves out of a dump what is older than so many seconds

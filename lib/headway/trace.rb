@@ -33,6 +33,13 @@ module Headway
       new(paths.map { |path| File.path(path) }, lanes)
     end
 
+    # @param path [String, #to_path]
+    # @return [String, nil] why nothing of this file can be read; nil: something can
+    def self.fault(path)
+      answer = Native.check(File.path(path))
+      reason(answer) unless answer.is_a?(Integer)
+    end
+
     # @return [Array<String>]
     attr_reader :paths
 
@@ -70,7 +77,11 @@ module Headway
       (@stacks[process] ||= Native::File.new(*@files.fetch(process))).stack(id)
     end
 
-    private_class_method :new
+    def self.reason(answer)
+      _, offset, what = answer
+      "#{what}#{" (at byte #{offset})" if offset.positive?}"
+    end
+    private_class_method :new, :reason
 
     # @api private
     def initialize(paths, lanes)
@@ -92,12 +103,11 @@ module Headway
 
       answer = Native.analyse(@files, lanes)
       refuse(@paths[answer.first], answer) if answer.is_a?(Array)
-      @analysis = Analysis.new(answer)
+      @analysis = Analysis.new(answer, @paths.map { |path| File.basename(path) })
     end
 
     def refuse(path, answer)
-      _, offset, what = answer
-      raise Error, "#{path}: #{what}#{" (at byte #{offset})" if offset.positive?}"
+      raise Error, "#{path}: #{self.class.send(:reason, answer)}"
     end
   end
 end

@@ -45,6 +45,15 @@ class BenchServingTest < Minitest::Test
     end
   end
 
+  def test_the_example_application
+    experiment = Serving::Shop.new(TINY.slice("threads", "requests", "loads", "heavy_share").merge("saturation_s" => 2))
+    result = run_arms(experiment, [Arm.build(interpreter.headway_trouble ? "stock" : "headway", interpreter)])
+    figures = result["arms"].values.first["50 %"]
+    assert_operator figures["light_p50_us"]["median"], :>=, 20_000, "the price service takes 20 ms"
+    assert_operator figures["heavy_p50_us"]["median"], :>, 0
+    assert_match(%r{^## examples/rails_shop in Puma, 3 threads, 1 worker$}, page_of([[result, experiment]]).first)
+  end
+
   def test_jobs_of_sidekiq
     result = run_arms(Serving::Jobs.new(TINY), [Arm.build(interpreter.headway_trouble ? "stock" : "headway", interpreter)])
     figures = result["arms"].values.first["50 %"]
@@ -96,7 +105,7 @@ class BenchServingTest < Minitest::Test
 
   def test_bad_usage
     { %w[--nope] => /--nope/, %w[more] => /"more"/, %w[--loads 0] => /--loads is 0: give percent from 1 to 99/,
-      %w[--requests x] => /--requests x: give/, %w[--arms nope] => /no arm "nope"/,
+      %w[--app nope] => /--app is "nope": give bench or shop/, %w[--requests x] => /--requests x: give/, %w[--arms nope] => /no arm "nope"/,
       %w[--only nginx] => /--only is "nginx": give some of puma,sidekiq,trivial/,
       %w[--threads 0] => /--threads is 0: give/,
       %w[--write /nonexistent/x.md] => %r{cannot write /nonexistent/x.md} }.each do |argv, pattern|

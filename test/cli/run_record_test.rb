@@ -62,7 +62,8 @@ class RunRecordTest < Minitest::Test
   def test_bad_paths
     in_directory do |directory|
       assert_bad_usage(/no directory/, headway_ruby("", "--record=/nonexistent/out.headway"))
-      assert_bad_usage(/is a directory/, headway_ruby("", "--record=#{directory}"))
+      assert_bad_usage(/no directory/, headway_ruby("", "--record=/nonexistent/"))
+      assert_bad_usage(/--record is ".*out%q": %q is no place to be filled in; give %h/, headway_ruby("", "--record=out%q"))
       assert_bad_usage(/no directory/, headway_ruby("", "--report=/nonexistent/out.html"))
     end
   end

@@ -89,7 +89,7 @@ class RealTraceTest < TraceCase
       assert_bad_usage words, headway("report", file(content))
     end
     assert_bad_usage(/No such file or directory/, headway("report", "/nonexistent"))
-    assert_bad_usage(/is no regular file|Is a directory/, headway("report", @directory))
+    assert_bad_usage(/no trace that can be read in directory/, headway("report", @directory))
     assert_bad_usage(/is no Headway trace/, headway("report", file(known_trace, "good.headway"), file("nonsense" * 20, "bad.headway")))
   end
 

@@ -9,14 +9,13 @@ module Headway
     # This is `bin/bench-server`.
     class Serving < Experiment
       PURPOSE = "requests to Puma, open loop: light ones beside heavy ones"
-      LIGHT = "/light"
-      HEAVY = "/heavy"
+      PATHS = { "light" => "/light", "heavy" => "/heavy" }.freeze
       DEFAULTS = { "threads" => 10, "workers" => 1, "loads" => [30, 50, 70, 85], "requests" => 10_000, "saturation_s" => 20,
                    "heavy_share" => 0.1, "heavy_ms" => 150, "light_ms" => 5, "light_waits" => 5, "light_wait_ms" => 4 }.freeze
       FIGURES = [
-        *{ LIGHT => "Light", HEAVY => "Heavy" }.flat_map do |path, name|
+        *PATHS.keys.flat_map do |kind|
           [50, 95, 99].map do |percent|
-            Figure.new(key: "#{path.delete_prefix("/")}_p#{percent}_us", title: "#{name} requests, p#{percent}", unit: "µs", scale: :log)
+            Figure.new(key: "#{kind}_p#{percent}_us", title: "#{kind.capitalize} requests, p#{percent}", unit: "µs", scale: :log)
           end
         end,
         Figure.new(key: "requests_per_s", title: "Requests a second", unit: "/s", better: :higher),
@@ -33,12 +32,17 @@ module Headway
       def prepare(interpreter)
         config["rounds_per_ms"] = Child.run([*interpreter.command, "-e", CALIBRATION], env: Arm.environment).fetch("rounds_per_ms")
         config["capacity_per_s"] = saturate(Arm.build("stock", interpreter)).round(2)
+        raise Error, "stock answered nothing in #{config["saturation_s"]} s at saturation: give --seconds more" if config["capacity_per_s"].zero?
+
         yield
       end
 
       def cells = config["loads"].map { "#{_1} %" } + [SATURATION]
 
       def cell_title = "load"
+
+      # @return [Hash{String => String}] of light and heavy requests
+      def paths = PATHS
 
       def measure(arm, cell)
         found = if cell != SATURATION then under_load(arm, cell)
@@ -73,7 +77,7 @@ module Headway
 
       def settings = config.slice(*DEFAULTS.keys, "rounds_per_ms")
 
-      def mix = { paths: { LIGHT => 1 - config["heavy_share"], HEAVY => config["heavy_share"] }, seed: 1 }
+      def mix = { paths: { paths["light"] => 1 - config["heavy_share"], paths["heavy"] => config["heavy_share"] }, seed: 1 }
 
       def saturate(arm)
         seconds = config["saturation_s"]
@@ -91,14 +95,14 @@ module Headway
 
       def open_loop(arm, load)
         rate = config["capacity_per_s"] * load
-        only = [LIGHT] if arm.name == ALONE
+        only = [paths["light"]] if arm.name == ALONE
         settings = { **mix, rate:, requests: config["requests"], only: }.compact
         with_server(arm) { |server| server.load(settings, limit_s: (2 * config["requests"] / rate) + 120) }
       end
 
       def figures_of(answer)
         times = answer.fetch("times").flat_map do |path, values|
-          values.except("n").map { |part, number| ["#{path.delete_prefix("/")}_#{part}", number] }
+          values.except("n").map { |part, number| ["#{paths.key(path)}_#{part}", number] }
         end
         { **times.to_h, "requests_per_s" => answer["requests_per_s"], "late_p99_us" => answer["late_p99_us"] }
       end
@@ -128,5 +132,6 @@ end
 
 require_relative "serving/gems"
 require_relative "serving/puma"
+require_relative "serving/shop"
 require_relative "serving/jobs"
 require_relative "serving/trivial"

@@ -23,10 +23,11 @@ module Headway
         # @raise [UsageError]
         def call(argv)
           targets = {}
-          files = parser(targets).anywhere(argv)
-          raise UsageError, "no trace file: give the file that headway run --record wrote" if files.empty?
+          words = parser(targets).anywhere(argv)
+          raise UsageError, "no trace file: give the file that headway run --record wrote" if words.empty?
 
           targets[:text] = STDOUT if targets.empty?
+          files = words.flat_map { |word| File.directory?(word) ? files_in(word) : word }
           check(targets, files)
           make(targets, read(files, lanes: targets.keys.any? { |form| Headway::Report::LANED.include?(form) }))
           0
@@ -37,7 +38,7 @@ module Headway
         private
 
         def parser(targets)
-          Options.new("report", "FILE... [options]") do |parser|
+          Options.new("report", "FILE|DIRECTORY... [options]") do |parser|
             FORMS.each do |form, purpose|
               parser.on("--#{form} OUT", purpose) { |out| targets[form] = target(form, out) }
             end
@@ -49,8 +50,21 @@ module Headway
         def explain(parser)
           parser.separator("")
           parser.separator("Without an option, a summary is printed. OUT may be - for standard output. Several files,")
-          parser.separator("one per process, are put on one clock.")
+          parser.separator("one per process, are put on one clock; a DIRECTORY stands for every *.headway below it.")
           parser.separator("")
+        end
+
+        def files_in(directory)
+          require_relative "../trace"
+          require_relative "../trace/directory"
+          bad = []
+          files = Headway::Trace::Directory.files(directory) { |file, why| bad << [file, why] }
+          if files.empty?
+            why = bad.empty? ? "there is no *.headway" : "#{bad.first.join(": ")}#{" (and #{bad.size - 1} more)" if bad.size > 1}"
+            raise UsageError, "no trace that can be read in directory #{directory}: #{why}"
+          end
+          bad.each { |file, why| $stderr.puts "headway: warning: #{file} is left out: #{why}" }
+          files
         end
 
         # An option in the place of a file name is a forgotten file name.

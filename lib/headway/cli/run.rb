@@ -72,7 +72,8 @@ module Headway
             parser.on("--preempt HOW", "signal (default) or poll") do |value|
               options[:preempt] = Settings.preempt(value, from: "--preempt")
             end
-            parser.on("--record FILE", "write a trace of who ran, who waited and because of whom") { |value| options[:record] = value }
+            parser.on("--record FILE", "write a trace of who ran, who waited and because of whom;",
+                      "given a directory, each process makes a file there") { |value| options[:record] = value }
             parser.on("--report FILE.html", "on exit, make a page of it") { |value| options[:report] = value }
             parser.on("--summary", "on exit, print to stderr who ran and who waited") { options[:summary] = true }
             explain(parser)

@@ -1,18 +1,19 @@
 # frozen_string_literal: true
 
 require "tmpdir"
+require_relative "../recorder/file_name"
 
 module Headway
   module CLI
     # The files `headway run --record` and `--report` write: checked before the command starts, found after it ended.
     class TraceFiles
-      # @param record [String, nil] the file asked for
+      # @param record [String, nil] the file asked for, or a directory; see {Recorder::FileName}
       # @param report [String, nil] the page asked for; without a record the trace goes to a directory of its own
       # @raise [UsageError]
       def initialize(record, report)
         @report = report && checked(report, "--report")
         @directory = Dir.mktmpdir("headway") if report && record.nil?
-        @record = record ? checked(record, "--record") : @directory && File.join(@directory, "run.headway")
+        @record = record ? checked(named(record), "--record") : @directory && File.join(@directory, "run.headway")
         @earlier = there.to_h { |path| [path, File.mtime(path)] }
       end
 
@@ -34,10 +35,16 @@ module Headway
         return [] unless @record
 
         extension = File.extname(@record)
-        stem = @record.delete_suffix(extension)
-        child = /\A#{Regexp.escape(File.basename(stem))}(\.\d+)+#{Regexp.escape(extension)}\z/
-        children = Dir.children(File.dirname(@record)).grep(child)
-        [@record, *children.sort.map { |name| File.join(File.dirname(@record), name) }].select { |path| File.size?(path) }
+        name = /\A#{Recorder::FileName.expression(File.basename(@record, extension))}(\.\d+)*#{Regexp.escape(extension)}\z/
+        names = Dir.children(File.dirname(@record)).grep(name).sort
+        [@record, *names.map { |one| File.join(File.dirname(@record), one) }].uniq.select { |path| File.size?(path) }
+      end
+
+      def named(record)
+        Recorder::FileName.resolve(record) # says what is wrong with it
+        Recorder::FileName.pattern(record)
+      rescue SettingError => error
+        raise UsageError, error.message.sub("file is", "--record is")
       end
 
       def checked(path, option)

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "file_name"
+
 module Headway
   module Recorder
     # What a recording is started with.
@@ -26,7 +28,7 @@ module Headway
           check_number("events", events, Integer, EVENTS_RANGE)
           check_number("wait_threshold", wait_threshold, Numeric, WAIT_RANGE_S) if wait_threshold
           check_number("seconds", seconds, Numeric, SECONDS_RANGE) if seconds
-          new(file: file && File.expand_path(file), events: events, seconds: seconds, mode: mode, wait_threshold: wait_threshold,
+          new(file: file && FileName.resolve(file), events: events, seconds: seconds, mode: mode, wait_threshold: wait_threshold,
               on_signal: on_signal && signal(on_signal)).freeze
         end
 

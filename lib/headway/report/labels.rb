@@ -20,6 +20,7 @@ module Headway
         @processes = data[:processes].to_h { |process| [process[:id], process] }
         threads = data[:threads]
         @several = @processes.size > 1
+        @pids = data[:processes].map { |process| process[:pid] }.tally
         @taken = threads.map { |thread| [thread[:process], thread[:name].to_s] }.tally
         @labels = threads.to_h { |thread| [thread[:id], build(thread)] }
       end
@@ -65,8 +66,15 @@ module Headway
         name = Summary::Text.name(thread[:name])
         name = unnamed(thread) if name.empty?
         known_by = [*("thread #{thread[:number]}" if @taken[[thread[:process], thread[:name].to_s]] > 1),
-                    *("process #{@processes.dig(thread[:process], :pid)}" if @several)]
+                    *(process(thread[:process]) if @several)]
         known_by.empty? ? name : "#{name} (#{known_by.join(", ")})"
+      end
+
+      # Containers have a process 1 each.
+      def process(id)
+        process = @processes[id] || {}
+        alike = @pids[process[:pid]].to_i > 1
+        "process #{process[:pid]}#{" of #{process[:file]}" if alike && process[:file]}"
       end
 
       def unnamed(thread)

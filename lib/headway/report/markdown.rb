@@ -23,11 +23,11 @@ module Headway
 
       def heading
         ["**#{plain(@data[:headline])}**", "",
-         *@data[:processes].map do |process|
+         *@rows.processes.map do |process|
            "- #{code(process[:command])}, process #{process[:pid]}: Ruby #{process[:ruby]}, Headway #{@data[:headway]}, " \
              "policy #{process[:policy]}, quantum #{process[:quantum_ms] && format("%g", process[:quantum_ms])} ms, " \
              "preempt #{process[:preempt]}, #{process[:cpus]} CPUs, #{process[:events]} events, #{process[:dropped]} dropped"
-         end]
+         end, *@rows.more_processes&.then { |text| "- #{text}" }]
       end
 
       def totals

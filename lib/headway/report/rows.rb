@@ -7,12 +7,13 @@ module Headway
   module Report
     # What the terminal's summary and the Markdown list, worst first and no more than a person reads.
     class Rows
+      MOST_PROCESSES = 10
       MOST_THREADS = 20
       MOST_PAIRS = 10
       MOST_METHODS = 10
       # Below this share of the longest, a wait or a line of code is not worth one here.
       MINOR = 0.01
-      private_constant :MOST_THREADS, :MOST_PAIRS, :MOST_METHODS, :MINOR
+      private_constant :MOST_PROCESSES, :MOST_THREADS, :MOST_PAIRS, :MOST_METHODS, :MINOR
 
       # @param document [Document]
       def initialize(document)
@@ -26,6 +27,14 @@ module Headway
           { name: @labels.thread(thread[:id]), count: 1, running: thread[:running_s], ready: thread[:ready_s],
             suspended: thread[:suspended_s], wait: spread(thread[:wait]), hold: spread(thread[:hold]) }
         end
+      end
+
+      # @return [Array<Hash>] the first processes
+      def processes = @data[:processes].first(MOST_PROCESSES)
+
+      # @return [String, nil] how many {#processes} leaves out
+      def more_processes
+        "and #{@data[:processes].size - MOST_PROCESSES} more processes" if @data[:processes].size > MOST_PROCESSES
       end
 
       # @return [Integer] how many threads {#threads} leaves out
@@ -71,7 +80,7 @@ module Headway
       end
 
       def losses(process)
-        who = "process #{process[:pid]}"
+        who = ["process #{process[:pid]}", *(process[:file] if @data[:processes].size > 1)].join(", ")
         damage = process[:damage]
         [damage && "#{who}: the trace is damaged at byte #{damage[:offset]} (#{damage[:what]}); " \
                    "the report is made of what could be read",

@@ -21,11 +21,12 @@ module Headway
       private
 
       def headings
-        @data[:processes].map do |process|
+        lines = @rows.processes.map do |process|
           "Headway #{@data[:headway]}: process #{process[:pid]}, #{text(process[:command])}, Ruby #{process[:ruby]}, " \
             "policy #{process[:policy]}, quantum #{process[:quantum_ms] && format("%g", process[:quantum_ms])} ms, " \
             "preempt #{process[:preempt]}"
         end
+        [*lines, *@rows.more_processes]
       end
 
       def totals

@@ -13,8 +13,10 @@ module Headway
       attr_reader :origins_ns
 
       # @param raw [Hash] from Native.analyse
-      def initialize(raw)
+      # @param names [Array<String>] of the files
+      def initialize(raw, names)
         @raw = raw
+        @names = names
         @processes = raw[:processes]
         start_ns = @processes.map { |process| common(process, process[:start]) }.min
         @origins_ns = @processes.map { |process| start_ns - process[:wall] + process[:clock] }
@@ -64,7 +66,7 @@ module Headway
 
       def process(id)
         raw = @processes[id]
-        { id: id, **raw.slice(:pid, :parent_pid, :ruby, :command, :policy, :preempt),
+        { id: id, file: @names[id], **raw.slice(:pid, :parent_pid, :ruby, :command, :policy, :preempt),
           quantum_ms: raw[:quantum].fdiv(1_000_000), cpus: raw[:cpus], started_at: iso8601(common(raw, raw[:start])),
           start_s: time(id, raw[:start]), end_s: time(id, raw[:end]),
           **raw.slice(:events, :dropped, :folded, :unread), damage: damage(raw[:damage]) }

@@ -11,8 +11,9 @@ module Headway
         DEFAULT_PATH = File.expand_path("../../../../docs/benchmarks.md", __dir__)
         ARMS = %w[stock timeslice10 headway].freeze
         PARTS = %w[puma sidekiq trivial].freeze
+        APPS = { "bench" => Serving, "shop" => Shop }.freeze
         QUICK = { "requests" => 150, "saturation_s" => 3, "loads" => [50] }.freeze
-        private_constant :DEFAULT_PATH, :ARMS, :PARTS, :QUICK
+        private_constant :DEFAULT_PATH, :ARMS, :PARTS, :APPS, :QUICK
 
         # @param argv [Array<String>]
         # @return [Integer] the exit status
@@ -35,6 +36,7 @@ module Headway
           @workers = [1, 2]
           @arms = ARMS
           @parts = PARTS
+          @app = Serving
           @runs = 1
           @seconds = 10
         end
@@ -47,7 +49,8 @@ module Headway
           raise UsageError, "#{rest.first.inspect} is not expected here" if rest.any?
           return puts(parser) if @help
 
-          path = @path || (DEFAULT_PATH unless @quick)
+          @parts = ["puma"] if @app == Shop
+          path = @path || (DEFAULT_PATH unless @quick || @app == Shop)
           Picture.check(path) if path
           check_gems
           results = []
@@ -70,6 +73,7 @@ module Headway
             parser.separator("Measures Puma and Sidekiq under load, stock and with Headway, prints tables and writes docs/benchmarks.md.\n\n")
             how_long(parser)
             parser.on("--only LIST", Options::Names, "some of #{PARTS.join(",")}") { @parts = parts(_1) }
+            parser.on("--app NAME", "what Puma serves: bench, made for this; or shop,", "examples/rails_shop: only that, printed") { app(_1) }
             what(parser)
             parser.on("--arms LIST", Options::Names, "which arms (default #{ARMS.join(",")})") { @arms = _1 }
             parser.on("--ruby PATH", "a Ruby to measure with (default: this one)") { @interpreter = Interpreter.new(_1) }
@@ -110,7 +114,7 @@ module Headway
         end
 
         def puma
-          @workers.product(@threads).map { |workers, threads| loaded(Serving, threads, workers) }
+          @workers.product(@threads).map { |workers, threads| loaded(@app, threads, workers) }
         end
 
         def sidekiq = [loaded(Jobs, @threads.max, 1)]
@@ -141,6 +145,10 @@ module Headway
 
         def positive(numbers, option)
           numbers.all?(1..256) ? numbers : raise(UsageError, "#{option} is #{numbers.join(",")}: give whole numbers from 1 to 256")
+        end
+
+        def app(name)
+          @app = APPS.fetch(name) { raise UsageError, "--app is #{name.inspect}: give #{APPS.keys.join(" or ")}" }
         end
 
         def parts(names)

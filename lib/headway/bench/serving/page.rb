@@ -42,7 +42,8 @@ module Headway
             server does; times count from the moment a request was to be sent. Light requests wait five times for 4 ms, as for a
             database, and compute for 5 ms in all; one request in ten is heavy and computes for 150 ms. *Light alone*: the same light
             requests without the heavy ones, on stock Ruby. Saturation: as many at once as keeps every thread busy (closed loop).
-            Sidekiq gets the same as jobs, from a Redis on this machine.
+            Sidekiq gets the same as jobs, from a Redis on this machine. In examples/rails_shop light is an item as JSON, three queries and
+            a wait of 20 ms for another server; heavy is a picture drawn in Ruby.
           MARKDOWN
         end
 
@@ -57,7 +58,7 @@ module Headway
           threads, workers = result["config"].values_at("threads", "workers")
           return "Sidekiq, #{threads} threads" if result["bench"] == "jobs"
 
-          "Puma, #{threads} threads, #{workers} #{workers == 1 ? "worker" : "workers"}" \
+          "#{"examples/rails_shop in " if result["bench"] == "shop"}Puma, #{threads} threads, #{workers} #{workers == 1 ? "worker" : "workers"}" \
             "#{", a route that does nothing" if result["bench"] == "trivial"}"
         end
 

@@ -10,11 +10,12 @@ module Headway
 
         # @param arm [Arm]
         # @param settings [Hash] see programs/puma.rb
+        # @param options [Hash] env:, variables to be set besides the arm's; flags:, Ruby's, that let it load the gems it needs
         # @yieldparam puma [Puma] serving
         # @raise [Error]
-        def self.run(arm, settings)
+        def self.run(arm, settings, **options)
           puma = new
-          puma.start(arm, settings)
+          puma.start(arm, settings, **options)
           yield puma
         ensure
           puma.kill
@@ -23,9 +24,9 @@ module Headway
         # Apart from new: whatever happens in here, an interrupt for one, run can end what was started.
         # @return [void]
         # @raise [Error]
-        def start(arm, settings)
-          command = [*arm.interpreter.command, *Gems.flags("puma"), Bench.program("puma"), JSON.generate(settings)]
-          @child = Child.new(command, env: arm.environment)
+        def start(arm, settings, env: {}, flags: Gems.flags("puma"))
+          command = [*arm.interpreter.command, *flags, Bench.program("puma"), JSON.generate(settings)]
+          @child = Child.new(command, env: arm.environment.merge(env))
           @port = @child.first_line(BOOT_LIMIT_S).fetch("port")
           check(arm)
         end

@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+module Headway
+  module Recorder
+    # Where a trace goes when many processes write theirs to one place: a directory, or a name with places to be filled in, so that
+    # no two traces have one name, of whatever machine, process and time.
+    module FileName
+      # The host alone isn't enough, nor is the process: in containers every main process is number 1, again after each restart.
+      UNIQUE = "%h-%p-%t.headway"
+      # A place, or a percent sign that begins none.
+      PLACE = /%(.?)/.freeze
+      private_constant :PLACE
+
+      class << self
+        # @param path [String, #to_path] a file; a directory: one that is there, or a path that ends with a slash. In a file's name (not
+        #   in its directory's) %h is the host, %p the process id, %t the time, %% a percent sign
+        # @return [String] a file's absolute path
+        # @raise [SettingError] there is another character after a %
+        def resolve(path)
+          path = pattern(File.path(path))
+          File.join(File.dirname(path), File.basename(path).gsub(PLACE) { fill($1, path) })
+        end
+
+        # @param path [String]
+        # @return [String] the absolute path, with places that are still to be filled in
+        def pattern(path)
+          absolute = File.expand_path(path)
+          path.end_with?("/") || File.directory?(absolute) ? File.join(absolute, UNIQUE) : absolute
+        end
+
+        # @param path [String] as {pattern} returns it
+        # @return [Boolean] whether each process gets a file of its own
+        def unique?(path) = File.basename(path).scan(PLACE).include?(["p"])
+
+        # @param name [String] a file's, with places
+        # @return [String] of a regular expression: what that name may have become
+        def expression(name)
+          name.split(/(%.)/).map { |part| part.match?(/\A%[hpt]\z/) ? ".+" : Regexp.escape(part.sub("%%", "%")) }.join
+        end
+
+        private
+
+        def fill(place, path)
+          case place
+          when "h" then host
+          when "p" then Process.pid.to_s
+          when "t" then Time.now.utc.strftime("%Y%m%dT%H%M%S%LZ")
+          when "%" then "%"
+          else
+            raise SettingError, "file is #{path.inspect[0, 200]}: %#{place} is no place to be filled in; give %h (host), %p (process " \
+                                "id), %t (time) or %% (a percent sign)"
+          end
+        end
+
+        def host
+          require "etc"
+          Etc.uname[:nodename].to_s.gsub(/[^\w.-]+/, "_")
+        end
+      end
+    end
+  end
+end
