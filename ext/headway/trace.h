@@ -3,16 +3,21 @@
 #define HW_BINDING_TRACE_H
 
 #include "analysis.h"
+#include "hash.h"
 
 #include <ruby.h>
 
 /* Defines Headway::Native::Traces. */
 void hw_trace_init(VALUE native);
 
+/* [the file's place, offset, what is wrong with it] */
+VALUE hw_trace_failure(const struct hw_trace_damage *damage, long place);
+
 /* trace_result.c: everything an analysis found, as one Hash: times in nanoseconds of each process's own clock. */
 VALUE hw_trace_result(const struct hw_analysis *analysis);
 
 VALUE hw_trace_text(struct hw_trace_text text);
+VALUE hw_trace_cstr(const char *text);
 
 /* [method, file, line] */
 VALUE hw_trace_frame(const struct hw_tables *tables, uint32_t id);
