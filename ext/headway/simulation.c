@@ -98,9 +98,9 @@ process_hash(const struct hw_workload_process *process)
 {
     VALUE hash = rb_hash_new();
     hw_set(hash, "pid", UINT2NUM(process->header.pid));
-    hw_set(hash, "ruby", hw_trace_cstr(process->header.ruby));
-    hw_set(hash, "policy", hw_trace_cstr(process->header.policy));
-    hw_set(hash, "command", hw_trace_cstr(process->header.command));
+    hw_set(hash, "ruby", hw_cstr(process->header.ruby));
+    hw_set(hash, "policy", hw_cstr(process->header.policy));
+    hw_set(hash, "command", hw_cstr(process->header.command));
     hw_set_number(hash, "quantum", process->header.quantum_ns);
     hw_set(hash, "cpus", UINT2NUM(process->header.cpus));
     hw_set_number(hash, "events", process->events);
@@ -111,7 +111,7 @@ process_hash(const struct hw_workload_process *process)
     hw_set_number(hash, "requests_span", process->last_ns - process->first_ns);
     hw_set(hash, "workers", UINT2NUM(process->workers));
     hw_set(hash, "most_at_once", UINT2NUM(process->most_at_once));
-    hw_set(hash, "damage", process->damage.what[0] ? hw_trace_cstr(process->damage.what) : Qnil);
+    hw_set(hash, "damage", process->damage.what[0] ? hw_cstr(process->damage.what) : Qnil);
     return hash;
 }
 
@@ -119,7 +119,7 @@ static VALUE
 class_hash(const struct hw_request_class *class)
 {
     VALUE hash = rb_hash_new();
-    hw_set(hash, "name", hw_trace_cstr(class->name));
+    hw_set(hash, "name", hw_cstr(class->name));
     hw_set_number(hash, "count", class->count);
 #define EACH(name, label) hw_set_number(hash, label, class->time_ns[HW_STEP_##name]);
     HW_STEPS(EACH)

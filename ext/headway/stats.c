@@ -45,7 +45,7 @@ static void
 push_waited(VALUE rows, long number, uint64_t ns, const struct hw_ended *ended)
 {
     if (ns == 0) return;
-    rb_ary_push(rows, rb_ary_new_from_args(3, LONG2NUM(number), seconds(ns), ended ? rb_utf8_str_new_cstr(ended->name) : Qnil));
+    rb_ary_push(rows, rb_ary_new_from_args(3, LONG2NUM(number), seconds(ns), ended ? hw_cstr(ended->name) : Qnil));
 }
 
 static VALUE
@@ -133,7 +133,7 @@ ended_array(void)
         pthread_mutex_unlock(&hw_runtime.lock);
         if (threads == 0) continue;
         VALUE hash = rb_hash_new();
-        hw_set(hash, "name", rb_utf8_str_new_cstr(ended->name));
+        hw_set(hash, "name", hw_cstr(ended->name));
         hw_set_number(hash, "count", threads);
         set_account(hash, &copy);
         hw_set(hash, "caused", seconds(caused_ns));

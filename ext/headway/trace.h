@@ -17,7 +17,6 @@ VALUE hw_trace_failure(const struct hw_trace_damage *damage, long place);
 VALUE hw_trace_result(const struct hw_analysis *analysis);
 
 VALUE hw_trace_text(struct hw_trace_text text);
-VALUE hw_trace_cstr(const char *text);
 
 /* [method, file, line] */
 VALUE hw_trace_frame(const struct hw_tables *tables, uint32_t id);

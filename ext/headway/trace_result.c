@@ -1,19 +1,10 @@
 /* What an analysis found, as Ruby objects. Numbers stay integers in nanoseconds; lib/headway/trace/ makes seconds of them. */
 #include "trace.h"
 
-/* Names come from programs, and files may be damaged: nothing vouches for the encoding. */
 VALUE
 hw_trace_text(struct hw_trace_text text)
 {
-    VALUE string = rb_utf8_str_new(text.length ? text.bytes : "", text.length);
-    VALUE scrubbed = rb_str_scrub(string, Qnil);
-    return NIL_P(scrubbed) ? string : scrubbed;
-}
-
-VALUE
-hw_trace_cstr(const char *text)
-{
-    return hw_trace_text((struct hw_trace_text){ text, (uint32_t)strlen(text) });
+    return hw_text(text.length ? text.bytes : "", text.length);
 }
 
 VALUE
@@ -23,7 +14,7 @@ hw_trace_frame(const struct hw_tables *tables, uint32_t id)
     const struct hw_trace_frame *frame = hw_tables_frame(tables, id);
     if (!frame) frame = &missing;
     struct hw_trace_text method = hw_tables_string(tables, frame->method_string);
-    return rb_ary_new_from_args(3, method.length ? hw_trace_text(method) : hw_trace_cstr("(unknown)"),
+    return rb_ary_new_from_args(3, method.length ? hw_trace_text(method) : hw_cstr("(unknown)"),
                                 hw_trace_text(hw_tables_string(tables, frame->file_string)), UINT2NUM(frame->line));
 }
 
@@ -56,11 +47,11 @@ set_header(VALUE hash, const struct hw_trace_header *header)
 {
     hw_set(hash, "pid", UINT2NUM(header->pid));
     hw_set(hash, "parent_pid", UINT2NUM(header->parent_pid));
-    hw_set(hash, "ruby", hw_trace_cstr(header->ruby));
-    hw_set(hash, "headway", hw_trace_cstr(header->headway));
-    hw_set(hash, "policy", hw_trace_cstr(header->policy));
-    hw_set(hash, "preempt", hw_trace_cstr(header->preempt));
-    hw_set(hash, "command", hw_trace_cstr(header->command));
+    hw_set(hash, "ruby", hw_cstr(header->ruby));
+    hw_set(hash, "headway", hw_cstr(header->headway));
+    hw_set(hash, "policy", hw_cstr(header->policy));
+    hw_set(hash, "preempt", hw_cstr(header->preempt));
+    hw_set(hash, "command", hw_cstr(header->command));
     hw_set(hash, "cpus", UINT2NUM(header->cpus));
     hw_set_number(hash, "quantum", header->quantum_ns);
     hw_set_number(hash, "clock", header->clock_ns);
@@ -82,7 +73,7 @@ process_hash(const struct hw_analysis *analysis, const struct hw_analysed_proces
     hw_set(hash, "gc", rb_ary_new_from_args(3, ULL2NUM(process->gc_count), ULL2NUM(process->gc_ns), ULL2NUM(process->gc_max_ns)));
     if (analysis->lanes) hw_set(hash, "gc_lane", lane_of(&process->gc_lane, process, process->start_ns));
     if (process->damage.what[0]) {
-        hw_set(hash, "damage", rb_ary_new_from_args(2, ULL2NUM(process->damage.offset), hw_trace_cstr(process->damage.what)));
+        hw_set(hash, "damage", rb_ary_new_from_args(2, ULL2NUM(process->damage.offset), hw_cstr(process->damage.what)));
     }
     hw_set(hash, "frames", rb_hash_new());
     return hash;
@@ -98,8 +89,8 @@ thread_hash(const struct hw_analysis *analysis, const struct hw_analysed_thread 
     VALUE hash = rb_hash_new();
     hw_set(hash, "process", UINT2NUM(thread->process));
     hw_set(hash, "number", UINT2NUM(thread->number));
-    hw_set(hash, "name", named ? hw_trace_text(named->name) : hw_trace_cstr(""));
-    hw_set(hash, "site", named ? hw_trace_text(named->site) : hw_trace_cstr(""));
+    hw_set(hash, "name", named ? hw_trace_text(named->name) : hw_cstr(""));
+    hw_set(hash, "site", named ? hw_trace_text(named->site) : hw_cstr(""));
     hw_set_number(hash, "start", thread->start_ns);
     hw_set_number(hash, "end", thread->end_ns);
     hw_set_number(hash, "running", thread->time_ns[HW_RUNNING]);
