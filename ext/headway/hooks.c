@@ -90,13 +90,16 @@ thread_method(const char *name)
     return method;
 }
 
-/* "#<Thread:0x… FILE:LINE STATUS>": FILE:LINE, where the thread was created. */
+/* "#<Thread:0x…@NAME FILE:LINE STATUS>": FILE:LINE, where the thread was created. A name may have spaces. */
 static VALUE
 creation_site(VALUE thread)
 {
+    VALUE name = rb_funcall(name_method, rb_intern("bind_call"), 1, thread);
     VALUE text = rb_funcall(to_s_method, rb_intern("bind_call"), 1, thread);
-    const char *start = RSTRING_PTR(text), *end = start + RSTRING_LEN(text);
-    const char *first = memchr(start, ' ', (size_t)(end - start));
+    const char *start = RSTRING_PTR(text), *end = start + RSTRING_LEN(text), *after_name = start;
+    const char *at = RB_TYPE_P(name, T_STRING) ? memchr(start, '@', (size_t)(end - start)) : NULL;
+    if (at && RSTRING_LEN(name) < end - at) after_name = at + 1 + RSTRING_LEN(name);
+    const char *first = memchr(after_name, ' ', (size_t)(end - after_name));
     if (first == NULL) return text;
     const char *last = end;
     while (last > first && *last != ' ') last--;

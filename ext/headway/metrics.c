@@ -1,5 +1,6 @@
 /* Headway::Native.metrics: what the process's account says, in the buckets of a monitoring system. */
 #include "binding.h"
+#include "hash.h"
 
 #define BOUNDS_MOST 64
 
@@ -21,12 +22,6 @@ distribution(const struct cumulative *copy, long bounds)
     VALUE counts = rb_ary_new_capa(bounds);
     for (long i = 0; i < bounds; i++) rb_ary_push(counts, ULL2NUM(copy->counts[i]));
     return rb_ary_new_from_args(3, counts, DBL2NUM((double)copy->sum_ns / 1e9), ULL2NUM(copy->count));
-}
-
-static void
-set(VALUE hash, const char *name, VALUE value)
-{
-    rb_hash_aset(hash, ID2SYM(rb_intern(name)), value);
 }
 
 /* Native.metrics(ascending bounds, ns) -> { wait: [[values up to each bound], sum, count], hold: the same, preemptions:,
@@ -52,13 +47,13 @@ metrics(VALUE self, VALUE bounds_array)
     pthread_mutex_unlock(&hw_runtime.lock);
 
     VALUE hash = rb_hash_new(), threads = rb_hash_new();
-    set(hash, "wait", distribution(&wait, bounds));
-    set(hash, "hold", distribution(&hold, bounds));
-    set(hash, "preemptions", ULL2NUM(preempted));
-#define EACH(name, label) set(threads, label, UINT2NUM(states[HW_##name]));
+    hw_set(hash, "wait", distribution(&wait, bounds));
+    hw_set(hash, "hold", distribution(&hold, bounds));
+    hw_set_number(hash, "preemptions", preempted);
+#define EACH(name, label) hw_set(threads, label, UINT2NUM(states[HW_##name]));
     HW_STATES(EACH)
 #undef EACH
-    set(hash, "threads", threads);
+    hw_set(hash, "threads", threads);
     return hash;
 }
 

@@ -22,24 +22,6 @@ workload_of(VALUE self)
     return rb_check_typeddata(self, &workload_type);
 }
 
-static void
-set(VALUE hash, const char *key, VALUE value)
-{
-    rb_hash_aset(hash, ID2SYM(rb_intern(key)), value);
-}
-
-static void
-set_ns(VALUE hash, const char *key, uint64_t value)
-{
-    set(hash, key, ULL2NUM(value));
-}
-
-static VALUE
-text_of(const char *text)
-{
-    return hw_trace_text((struct hw_trace_text){ text, (uint32_t)strlen(text) });
-}
-
 /* [count, total, p50, p95, p99] in nanoseconds */
 static VALUE
 durations(const struct hw_durations *durations)
@@ -102,7 +84,7 @@ read_workload(VALUE class, VALUE files)
         bool whole = read_files(&reading, files, &place);
         if (!atomic_load(&reading.workload->cancelled)) {
             if (whole) return self;
-            return rb_ary_new_from_args(3, LONG2NUM(place), ULL2NUM(reading.damage.offset), rb_utf8_str_new_cstr(reading.damage.what));
+            return hw_trace_failure(&reading.damage, place);
         }
         rb_thread_check_ints(); /* raises, or it was an interrupt to go on after: then from the start */
         hw_workload_free(reading.workload);
@@ -115,21 +97,21 @@ static VALUE
 process_hash(const struct hw_workload_process *process)
 {
     VALUE hash = rb_hash_new();
-    set(hash, "pid", UINT2NUM(process->header.pid));
-    set(hash, "ruby", text_of(process->header.ruby));
-    set(hash, "policy", text_of(process->header.policy));
-    set(hash, "command", text_of(process->header.command));
-    set_ns(hash, "quantum", process->header.quantum_ns);
-    set(hash, "cpus", UINT2NUM(process->header.cpus));
-    set_ns(hash, "events", process->events);
-    set_ns(hash, "dropped", process->dropped);
-    set_ns(hash, "wall", process->wall_ns);
-    set_ns(hash, "requests", process->requests);
-    set_ns(hash, "busy", process->busy_ns);
-    set_ns(hash, "requests_span", process->last_ns - process->first_ns);
-    set(hash, "workers", UINT2NUM(process->workers));
-    set(hash, "most_at_once", UINT2NUM(process->most_at_once));
-    set(hash, "damage", process->damage.what[0] ? text_of(process->damage.what) : Qnil);
+    hw_set(hash, "pid", UINT2NUM(process->header.pid));
+    hw_set(hash, "ruby", hw_cstr(process->header.ruby));
+    hw_set(hash, "policy", hw_cstr(process->header.policy));
+    hw_set(hash, "command", hw_cstr(process->header.command));
+    hw_set_number(hash, "quantum", process->header.quantum_ns);
+    hw_set(hash, "cpus", UINT2NUM(process->header.cpus));
+    hw_set_number(hash, "events", process->events);
+    hw_set_number(hash, "dropped", process->dropped);
+    hw_set_number(hash, "wall", process->wall_ns);
+    hw_set_number(hash, "requests", process->requests);
+    hw_set_number(hash, "busy", process->busy_ns);
+    hw_set_number(hash, "requests_span", process->last_ns - process->first_ns);
+    hw_set(hash, "workers", UINT2NUM(process->workers));
+    hw_set(hash, "most_at_once", UINT2NUM(process->most_at_once));
+    hw_set(hash, "damage", process->damage.what[0] ? hw_cstr(process->damage.what) : Qnil);
     return hash;
 }
 
@@ -137,14 +119,14 @@ static VALUE
 class_hash(const struct hw_request_class *class)
 {
     VALUE hash = rb_hash_new();
-    set(hash, "name", text_of(class->name));
-    set_ns(hash, "count", class->count);
-#define EACH(name, label) set_ns(hash, label, class->time_ns[HW_STEP_##name]);
+    hw_set(hash, "name", hw_cstr(class->name));
+    hw_set_number(hash, "count", class->count);
+#define EACH(name, label) hw_set_number(hash, label, class->time_ns[HW_STEP_##name]);
     HW_STEPS(EACH)
 #undef EACH
-    set_ns(hash, "wait", class->wait_ns);
-    set_ns(hash, "after", class->after_ns);
-    set(hash, "latency", durations(&class->latency));
+    hw_set_number(hash, "wait", class->wait_ns);
+    hw_set_number(hash, "after", class->after_ns);
+    hw_set(hash, "latency", durations(&class->latency));
     return hash;
 }
 
@@ -152,11 +134,11 @@ static VALUE
 track_hash(const struct hw_track *track)
 {
     VALUE hash = rb_hash_new();
-    set(hash, "class", UINT2NUM(track->class));
-    set(hash, "process", UINT2NUM(track->process));
-    set(hash, "cycles", UINT2NUM(track->requests));
-    set_ns(hash, "running", track->running_ns);
-    set_ns(hash, "lived", track->lived_ns);
+    hw_set(hash, "class", UINT2NUM(track->class));
+    hw_set(hash, "process", UINT2NUM(track->process));
+    hw_set(hash, "cycles", UINT2NUM(track->requests));
+    hw_set_number(hash, "running", track->running_ns);
+    hw_set_number(hash, "lived", track->lived_ns);
     return hash;
 }
 
@@ -173,14 +155,14 @@ facts(VALUE self)
     for (uint32_t i = 0; i < workload->track_count; i++) {
         if (workload->tracks[i].requests > 0) rb_ary_push(tracks, track_hash(&workload->tracks[i]));
     }
-    set(hash, "processes", processes);
-    set(hash, "classes", classes);
-    set(hash, "tracks", tracks);
-    set(hash, "marked", UINT2NUM(workload->marked));
-    set(hash, "typical_process", UINT2NUM(workload->typical_process));
-    set_ns(hash, "forgotten", workload->forgotten_ns);
-    set(hash, "handover", durations(&workload->handover));
-    set(hash, "delays_by_load", tells ? rb_assoc_new(DBL2NUM(ratio), DBL2NUM(crowd_ratio)) : Qnil);
+    hw_set(hash, "processes", processes);
+    hw_set(hash, "classes", classes);
+    hw_set(hash, "tracks", tracks);
+    hw_set(hash, "marked", UINT2NUM(workload->marked));
+    hw_set(hash, "typical_process", UINT2NUM(workload->typical_process));
+    hw_set_number(hash, "forgotten", workload->forgotten_ns);
+    hw_set(hash, "handover", durations(&workload->handover));
+    hw_set(hash, "delays_by_load", tells ? rb_assoc_new(DBL2NUM(ratio), DBL2NUM(crowd_ratio)) : Qnil);
     return hash;
 }
 
@@ -208,23 +190,22 @@ cancel_simulating(void *data)
 }
 
 static VALUE
-simulated_hash(VALUE data)
+simulated_hash(const struct hw_simulated *out)
 {
-    const struct hw_simulated *out = &((struct simulating *)data)->simulated;
     VALUE hash = rb_hash_new(), classes = rb_ary_new();
     for (uint32_t i = 0; i < out->class_count; i++) {
         rb_ary_push(classes, rb_ary_push(durations(&out->classes[i].latency), ULL2NUM(out->classes[i].wait_ns)));
     }
-    set(hash, "classes", classes);
-    set(hash, "latency", durations(&out->latency));
-    set_ns(hash, "elapsed", out->elapsed_ns);
-    set_ns(hash, "requests", out->requests);
-    set_ns(hash, "gvl", out->gvl_ns);
-    set_ns(hash, "cpu", out->cpu_ns);
-    set_ns(hash, "bursts", out->bursts);
-    set_ns(hash, "forced", out->forced);
-    set_ns(hash, "queued_most", out->queued_most);
-    set(hash, "overloaded", out->overloaded ? Qtrue : Qfalse);
+    hw_set(hash, "classes", classes);
+    hw_set(hash, "latency", durations(&out->latency));
+    hw_set_number(hash, "elapsed", out->elapsed_ns);
+    hw_set_number(hash, "requests", out->requests);
+    hw_set_number(hash, "gvl", out->gvl_ns);
+    hw_set_number(hash, "cpu", out->cpu_ns);
+    hw_set_number(hash, "bursts", out->bursts);
+    hw_set_number(hash, "forced", out->forced);
+    hw_set_number(hash, "queued_most", out->queued_most);
+    hw_set(hash, "overloaded", out->overloaded ? Qtrue : Qfalse);
     return hash;
 }
 
@@ -257,23 +238,34 @@ simulation_of(const struct hw_workload *workload, VALUE settings)
     return set;
 }
 
+static VALUE
+simulate_to_the_end(VALUE data)
+{
+    struct simulating *simulating = (struct simulating *)data;
+    for (;;) {
+        atomic_store(&simulating->cancelled, false);
+        rb_thread_call_without_gvl(simulate_it, simulating, cancel_simulating, simulating);
+        if (!atomic_load(&simulating->cancelled)) break;
+        hw_simulated_free(&simulating->simulated);
+        rb_thread_check_ints();
+    }
+    return simulating->whole ? simulated_hash(&simulating->simulated) : Qnil;
+}
+
+static VALUE
+free_simulated(VALUE data)
+{
+    hw_simulated_free(&((struct simulating *)data)->simulated);
+    return Qnil;
+}
+
 /* simulate(settings) -> Hash, times in nanoseconds; nil: nothing to simulate, too many threads, or memory is short */
 static VALUE
 simulate(VALUE self, VALUE settings)
 {
     struct simulating simulating = { .set = simulation_of(workload_of(self), settings) };
-    for (;;) {
-        atomic_store(&simulating.cancelled, false);
-        rb_thread_call_without_gvl(simulate_it, &simulating, cancel_simulating, &simulating);
-        if (!atomic_load(&simulating.cancelled)) break;
-        hw_simulated_free(&simulating.simulated);
-        rb_thread_check_ints();
-    }
-    int state = 0;
-    VALUE result = simulating.whole ? rb_protect(simulated_hash, (VALUE)&simulating, &state) : Qnil;
-    hw_simulated_free(&simulating.simulated);
+    VALUE result = rb_ensure(simulate_to_the_end, (VALUE)&simulating, free_simulated, (VALUE)&simulating);
     RB_GC_GUARD(self);
-    if (state) rb_jump_tag(state);
     return result;
 }
 

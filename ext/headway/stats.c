@@ -1,15 +1,10 @@
 /* Headway::Native.snapshot: the accounts as Ruby hashes. Numbers are copied out under the runtime's lock, objects made after. */
 #include "binding.h"
 #include "figures.h"
+#include "hash.h"
 #include "machine.h"
 
 #include <string.h>
-
-static void
-set(VALUE hash, const char *name, VALUE value)
-{
-    rb_hash_aset(hash, ID2SYM(rb_intern(name)), value);
-}
 
 static VALUE
 seconds(uint64_t ns)
@@ -21,25 +16,25 @@ static VALUE
 durations_hash(const struct hw_spread *durations)
 {
     VALUE hash = rb_hash_new();
-    set(hash, "count", ULL2NUM(durations->count));
-    set(hash, "p50", seconds(durations->p50_ns));
-    set(hash, "p99", seconds(durations->p99_ns));
-    set(hash, "max", seconds(durations->max_ns));
+    hw_set_number(hash, "count", durations->count);
+    hw_set(hash, "p50", seconds(durations->p50_ns));
+    hw_set(hash, "p99", seconds(durations->p99_ns));
+    hw_set(hash, "max", seconds(durations->max_ns));
     return hash;
 }
 
 static void
 set_account(VALUE hash, const struct hw_figures *copy)
 {
-#define EACH(name, label) set(hash, label, seconds(copy->time_ns[HW_##name]));
+#define EACH(name, label) hw_set(hash, label, seconds(copy->time_ns[HW_##name]));
     HW_STATES(EACH)
 #undef EACH
-    set(hash, "wait", durations_hash(&copy->wait));
-    set(hash, "hold", durations_hash(&copy->hold));
+    hw_set(hash, "wait", durations_hash(&copy->wait));
+    hw_set(hash, "hold", durations_hash(&copy->hold));
     VALUE switches = rb_hash_new();
-    set(switches, "voluntary", ULL2NUM(copy->voluntary));
-    set(switches, "preempted", ULL2NUM(copy->preempted));
-    set(hash, "switches", switches);
+    hw_set_number(switches, "voluntary", copy->voluntary);
+    hw_set_number(switches, "preempted", copy->preempted);
+    hw_set(hash, "switches", switches);
 }
 
 /* [[number, seconds, name of an ended thread or nil], …], most first, then the others, then nobody (number 0). */
@@ -50,7 +45,7 @@ static void
 push_waited(VALUE rows, long number, uint64_t ns, const struct hw_ended *ended)
 {
     if (ns == 0) return;
-    rb_ary_push(rows, rb_ary_new_from_args(3, LONG2NUM(number), seconds(ns), ended ? rb_utf8_str_new_cstr(ended->name) : Qnil));
+    rb_ary_push(rows, rb_ary_new_from_args(3, LONG2NUM(number), seconds(ns), ended ? hw_cstr(ended->name) : Qnil));
 }
 
 static VALUE
@@ -93,12 +88,12 @@ thread_hash(VALUE thread)
     pthread_mutex_unlock(&hw_runtime.lock);
 
     VALUE hash = rb_hash_new();
-    set(hash, "number", UINT2NUM(number));
-    set(hash, "batch", batch ? Qtrue : Qfalse);
-    set(hash, "quantum_ms", quantum_ns ? DBL2NUM((double)quantum_ns / 1e6) : Qnil);
+    hw_set(hash, "number", UINT2NUM(number));
+    hw_set(hash, "batch", batch ? Qtrue : Qfalse);
+    hw_set(hash, "quantum_ms", quantum_ns ? DBL2NUM((double)quantum_ns / 1e6) : Qnil);
     set_account(hash, &copy);
-    set(hash, "waited_for", waited_for(waited_ns, owners));
-    set(hash, "caused", shares_slot ? Qnil : seconds(caused_ns));
+    hw_set(hash, "waited_for", waited_for(waited_ns, owners));
+    hw_set(hash, "caused", shares_slot ? Qnil : seconds(caused_ns));
     return hash;
 }
 
@@ -119,11 +114,11 @@ process_hash(void)
 
     VALUE hash = rb_hash_new();
     set_account(hash, &copy);
-    set(hash, "preemptions", ULL2NUM(preemptions));
-    set(hash, "parks", ULL2NUM(parks));
-    set(hash, "park_timeouts", ULL2NUM(park_timeouts));
-    set(hash, "retries", ULL2NUM(retries));
-    set(hash, "threads", UINT2NUM(living));
+    hw_set_number(hash, "preemptions", preemptions);
+    hw_set_number(hash, "parks", parks);
+    hw_set_number(hash, "park_timeouts", park_timeouts);
+    hw_set_number(hash, "retries", retries);
+    hw_set(hash, "threads", UINT2NUM(living));
     return hash;
 }
 
@@ -138,10 +133,10 @@ ended_array(void)
         pthread_mutex_unlock(&hw_runtime.lock);
         if (threads == 0) continue;
         VALUE hash = rb_hash_new();
-        set(hash, "name", rb_utf8_str_new_cstr(ended->name));
-        set(hash, "count", ULL2NUM(threads));
+        hw_set(hash, "name", hw_cstr(ended->name));
+        hw_set_number(hash, "count", threads);
         set_account(hash, &copy);
-        set(hash, "caused", seconds(caused_ns));
+        hw_set(hash, "caused", seconds(caused_ns));
         rb_ary_push(rows, hash);
     }
     return rows;
@@ -153,12 +148,12 @@ snapshot(VALUE self, VALUE threads)
 {
     Check_Type(threads, T_ARRAY);
     VALUE hash = rb_hash_new();
-    set(hash, "wall", seconds(hw_now_ns() - hw_runtime.started_ns));
-    set(hash, "process", process_hash());
+    hw_set(hash, "wall", seconds(hw_now_ns() - hw_runtime.started_ns));
+    hw_set(hash, "process", process_hash());
     VALUE rows = rb_ary_new_capa(RARRAY_LEN(threads));
     for (long i = 0; i < RARRAY_LEN(threads); i++) rb_ary_push(rows, thread_hash(RARRAY_AREF(threads, i)));
-    set(hash, "threads", rows);
-    set(hash, "ended", ended_array());
+    hw_set(hash, "threads", rows);
+    hw_set(hash, "ended", ended_array());
     return hash;
 }
 

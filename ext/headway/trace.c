@@ -42,8 +42,8 @@ cancel_pass(void *data)
     atomic_store(&pass->analysis->cancelled, true);
 }
 
-static VALUE
-failure(const struct hw_trace_damage *damage, long place)
+VALUE
+hw_trace_failure(const struct hw_trace_damage *damage, long place)
 {
     return rb_ary_new_from_args(3, LONG2NUM(place), ULL2NUM(damage->offset), rb_utf8_str_new_cstr(damage->what));
 }
@@ -72,7 +72,7 @@ analyse(VALUE self, VALUE files, VALUE lanes)
         rb_thread_check_ints(); /* raises, or it was an interrupt to go on after: then from the start */
         hw_analysis_free(pass.analysis);
     }
-    VALUE result = pass.failed < pass.count ? failure(&pass.damage, pass.failed) : hw_trace_result(pass.analysis);
+    VALUE result = pass.failed < pass.count ? hw_trace_failure(&pass.damage, pass.failed) : hw_trace_result(pass.analysis);
     RB_GC_GUARD(wrapper);
     RB_GC_GUARD(strings);
     ALLOCV_END(paths_buffer);
@@ -86,7 +86,7 @@ check(VALUE self, VALUE path)
 {
     struct hw_trace_reader reader;
     path = rb_get_path(path);
-    if (!hw_trace_open(&reader, StringValueCStr(path), UINT64_MAX)) return failure(&reader.damage, 0);
+    if (!hw_trace_open(&reader, StringValueCStr(path), UINT64_MAX)) return hw_trace_failure(&reader.damage, 0);
     uint64_t size = reader.size;
     hw_trace_close(&reader);
     return ULL2NUM(size);

@@ -3,11 +3,15 @@
 #define HW_BINDING_TRACE_H
 
 #include "analysis.h"
+#include "hash.h"
 
 #include <ruby.h>
 
 /* Defines Headway::Native::Traces. */
 void hw_trace_init(VALUE native);
+
+/* [the file's place, offset, what is wrong with it] */
+VALUE hw_trace_failure(const struct hw_trace_damage *damage, long place);
 
 /* trace_result.c: everything an analysis found, as one Hash: times in nanoseconds of each process's own clock. */
 VALUE hw_trace_result(const struct hw_analysis *analysis);

@@ -1,31 +1,10 @@
 /* What an analysis found, as Ruby objects. Numbers stay integers in nanoseconds; lib/headway/trace/ makes seconds of them. */
 #include "trace.h"
 
-static void
-set(VALUE hash, const char *key, VALUE value)
-{
-    rb_hash_aset(hash, ID2SYM(rb_intern(key)), value);
-}
-
-static void
-set_ns(VALUE hash, const char *key, uint64_t value)
-{
-    set(hash, key, ULL2NUM(value));
-}
-
-/* Names come from programs, and files may be damaged: nothing vouches for the encoding. */
 VALUE
 hw_trace_text(struct hw_trace_text text)
 {
-    VALUE string = rb_utf8_str_new(text.length ? text.bytes : "", text.length);
-    VALUE scrubbed = rb_str_scrub(string, Qnil);
-    return NIL_P(scrubbed) ? string : scrubbed;
-}
-
-static VALUE
-text_of(const char *text)
-{
-    return hw_trace_text((struct hw_trace_text){ text, (uint32_t)strlen(text) });
+    return hw_text(text.length ? text.bytes : "", text.length);
 }
 
 VALUE
@@ -35,7 +14,7 @@ hw_trace_frame(const struct hw_tables *tables, uint32_t id)
     const struct hw_trace_frame *frame = hw_tables_frame(tables, id);
     if (!frame) frame = &missing;
     struct hw_trace_text method = hw_tables_string(tables, frame->method_string);
-    return rb_ary_new_from_args(3, method.length ? hw_trace_text(method) : text_of("(unknown)"),
+    return rb_ary_new_from_args(3, method.length ? hw_trace_text(method) : hw_cstr("(unknown)"),
                                 hw_trace_text(hw_tables_string(tables, frame->file_string)), UINT2NUM(frame->line));
 }
 
@@ -66,17 +45,17 @@ lane_of(const struct hw_lane *lane, const struct hw_analysed_process *process, u
 static void
 set_header(VALUE hash, const struct hw_trace_header *header)
 {
-    set(hash, "pid", UINT2NUM(header->pid));
-    set(hash, "parent_pid", UINT2NUM(header->parent_pid));
-    set(hash, "ruby", text_of(header->ruby));
-    set(hash, "headway", text_of(header->headway));
-    set(hash, "policy", text_of(header->policy));
-    set(hash, "preempt", text_of(header->preempt));
-    set(hash, "command", text_of(header->command));
-    set(hash, "cpus", UINT2NUM(header->cpus));
-    set_ns(hash, "quantum", header->quantum_ns);
-    set_ns(hash, "clock", header->clock_ns);
-    set_ns(hash, "wall", header->wall_ns);
+    hw_set(hash, "pid", UINT2NUM(header->pid));
+    hw_set(hash, "parent_pid", UINT2NUM(header->parent_pid));
+    hw_set(hash, "ruby", hw_cstr(header->ruby));
+    hw_set(hash, "headway", hw_cstr(header->headway));
+    hw_set(hash, "policy", hw_cstr(header->policy));
+    hw_set(hash, "preempt", hw_cstr(header->preempt));
+    hw_set(hash, "command", hw_cstr(header->command));
+    hw_set(hash, "cpus", UINT2NUM(header->cpus));
+    hw_set_number(hash, "quantum", header->quantum_ns);
+    hw_set_number(hash, "clock", header->clock_ns);
+    hw_set_number(hash, "wall", header->wall_ns);
 }
 
 static VALUE
@@ -84,19 +63,19 @@ process_hash(const struct hw_analysis *analysis, const struct hw_analysed_proces
 {
     VALUE hash = rb_hash_new();
     set_header(hash, &process->header);
-    set_ns(hash, "start", process->start_ns);
-    set_ns(hash, "end", process->end_ns);
-    set_ns(hash, "events", process->events);
-    set_ns(hash, "dropped", process->dropped);
-    set_ns(hash, "folded", process->folded);
-    set_ns(hash, "unread", process->unread);
-    set_ns(hash, "idle", process->idle_ns);
-    set(hash, "gc", rb_ary_new_from_args(3, ULL2NUM(process->gc_count), ULL2NUM(process->gc_ns), ULL2NUM(process->gc_max_ns)));
-    if (analysis->lanes) set(hash, "gc_lane", lane_of(&process->gc_lane, process, process->start_ns));
+    hw_set_number(hash, "start", process->start_ns);
+    hw_set_number(hash, "end", process->end_ns);
+    hw_set_number(hash, "events", process->events);
+    hw_set_number(hash, "dropped", process->dropped);
+    hw_set_number(hash, "folded", process->folded);
+    hw_set_number(hash, "unread", process->unread);
+    hw_set_number(hash, "idle", process->idle_ns);
+    hw_set(hash, "gc", rb_ary_new_from_args(3, ULL2NUM(process->gc_count), ULL2NUM(process->gc_ns), ULL2NUM(process->gc_max_ns)));
+    if (analysis->lanes) hw_set(hash, "gc_lane", lane_of(&process->gc_lane, process, process->start_ns));
     if (process->damage.what[0]) {
-        set(hash, "damage", rb_ary_new_from_args(2, ULL2NUM(process->damage.offset), text_of(process->damage.what)));
+        hw_set(hash, "damage", rb_ary_new_from_args(2, ULL2NUM(process->damage.offset), hw_cstr(process->damage.what)));
     }
-    set(hash, "frames", rb_hash_new());
+    hw_set(hash, "frames", rb_hash_new());
     return hash;
 }
 
@@ -108,22 +87,22 @@ thread_hash(const struct hw_analysis *analysis, const struct hw_analysed_thread 
     const struct hw_analysed_process *process = &analysis->processes[thread->process];
     const struct hw_named_thread *named = hw_tables_thread(&process->tables, thread->number);
     VALUE hash = rb_hash_new();
-    set(hash, "process", UINT2NUM(thread->process));
-    set(hash, "number", UINT2NUM(thread->number));
-    set(hash, "name", named ? hw_trace_text(named->name) : text_of(""));
-    set(hash, "site", named ? hw_trace_text(named->site) : text_of(""));
-    set_ns(hash, "start", thread->start_ns);
-    set_ns(hash, "end", thread->end_ns);
-    set_ns(hash, "running", thread->time_ns[HW_RUNNING]);
-    set_ns(hash, "ready", thread->time_ns[HW_READY]);
-    set_ns(hash, "suspended", thread->time_ns[HW_SUSPENDED]);
-    set(hash, "wait", durations(&thread->wait));
-    set(hash, "hold", durations(&thread->hold));
-    set_ns(hash, "voluntary", thread->voluntary);
-    set_ns(hash, "preempted", thread->preempted);
-    set_ns(hash, "unassigned", thread->unassigned_ns);
-    set(hash, "waited_for", rb_ary_new());
-    if (analysis->lanes) set(hash, "lane", lane_of(&thread->lane, process, thread->start_ns));
+    hw_set(hash, "process", UINT2NUM(thread->process));
+    hw_set(hash, "number", UINT2NUM(thread->number));
+    hw_set(hash, "name", named ? hw_trace_text(named->name) : hw_cstr(""));
+    hw_set(hash, "site", named ? hw_trace_text(named->site) : hw_cstr(""));
+    hw_set_number(hash, "start", thread->start_ns);
+    hw_set_number(hash, "end", thread->end_ns);
+    hw_set_number(hash, "running", thread->time_ns[HW_RUNNING]);
+    hw_set_number(hash, "ready", thread->time_ns[HW_READY]);
+    hw_set_number(hash, "suspended", thread->time_ns[HW_SUSPENDED]);
+    hw_set(hash, "wait", durations(&thread->wait));
+    hw_set(hash, "hold", durations(&thread->hold));
+    hw_set_number(hash, "voluntary", thread->voluntary);
+    hw_set_number(hash, "preempted", thread->preempted);
+    hw_set_number(hash, "unassigned", thread->unassigned_ns);
+    hw_set(hash, "waited_for", rb_ary_new());
+    if (analysis->lanes) hw_set(hash, "lane", lane_of(&thread->lane, process, thread->start_ns));
     return hash;
 }
 
@@ -202,16 +181,16 @@ hw_trace_result(const struct hw_analysis *analysis)
         rb_ary_push(processes, process_hash(analysis, &analysis->processes[i]));
     }
     for (uint32_t i = 0; i < HW_WAIT_BUCKETS; i++) rb_ary_push(buckets, ULL2NUM(analysis->wait_buckets[i]));
-    set(result, "processes", processes);
-    set(result, "threads", threads_array(analysis));
-    set(result, "wait", durations(&analysis->wait));
-    set(result, "hold", durations(&analysis->hold));
-    set(result, "wait_buckets", buckets);
-    set(result, "blames", blames_array(analysis, processes));
-    set_ns(result, "blame_samples", analysis->blame_samples);
-    set_ns(result, "blame", analysis->blame_ns);
-    set_ns(result, "blames_folded", analysis->blames_folded);
-    set(result, "marks", marks_array(analysis));
-    set_ns(result, "marks_folded", analysis->marks_folded);
+    hw_set(result, "processes", processes);
+    hw_set(result, "threads", threads_array(analysis));
+    hw_set(result, "wait", durations(&analysis->wait));
+    hw_set(result, "hold", durations(&analysis->hold));
+    hw_set(result, "wait_buckets", buckets);
+    hw_set(result, "blames", blames_array(analysis, processes));
+    hw_set_number(result, "blame_samples", analysis->blame_samples);
+    hw_set_number(result, "blame", analysis->blame_ns);
+    hw_set_number(result, "blames_folded", analysis->blames_folded);
+    hw_set(result, "marks", marks_array(analysis));
+    hw_set_number(result, "marks_folded", analysis->marks_folded);
     return result;
 }

@@ -23,7 +23,8 @@ class BenchProgramsTest < Minitest::Test
   }.freeze
   IN_SERVING_TEST = %w[puma sidekiq work load jobs arrivals].freeze
   IN_OFFLOAD_TEST = %w[offload].freeze
-  LISTED = [*PLAIN.keys, *WITH_SERVER.keys, *SWITCHING.keys, "server", *IN_SERVING_TEST, *IN_OFFLOAD_TEST].freeze
+  SHARED = %w[arithmetic measure].freeze
+  LISTED = [*PLAIN.keys, *WITH_SERVER.keys, *SWITCHING.keys, "server", *IN_SERVING_TEST, *IN_OFFLOAD_TEST, *SHARED].freeze
 
   def test_every_program_is_listed
     assert_equal Dir.children(Headway::Bench::PROGRAMS).sort, LISTED.map { "#{_1}.rb" }.sort

@@ -77,6 +77,19 @@ class RunRecordTest < Minitest::Test
     end
   end
 
+  # KILL can't be trapped, and Ruby keeps SEGV for itself: no reason for a backtrace, nor for leaving the trace behind.
+  def test_a_command_that_was_killed_or_crashed_is_told_by_the_status
+    in_directory do |directory|
+      { "KILL" => 9, "SEGV" => 11, "ABRT" => 6 }.each do |name, number|
+        result = headway("run", "--report=out.html", "--", "sh", "-c", "kill -#{name} $$", chdir: directory, env: { "TMPDIR" => directory })
+
+        assert_equal number, result.status.termsig || (result.status.exitstatus - 128), "#{name}: #{result}"
+        assert_match(/\Aheadway: no report: .*\n\z/, result.err)
+        assert_empty Dir.children(directory)
+      end
+    end
+  end
+
   def test_switched_off
     result = headway_ruby("puts 1", "--record=out.headway", env: { "HEADWAY" => "0" })
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "control/controlled_process"
+require "harness/deadlocks"
 require "harness/vm_fixture"
 
 # Who asks is answered whatever the threads do, and the program notices nothing.
@@ -47,17 +48,6 @@ class ControlEverydayTest < Minitest::Test
     20.times { assert_equal 5, stats(program.socket)[:threads].size }
   end
 
-  DEADLOCKS = {
-    "a queue nobody fills" => "Thread::Queue.new.pop",
-    "a join of a thread that stopped" => "Thread.new { Thread.stop }.join",
-    "two mutexes in opposite order" => <<~RUBY
-      a, b = Thread::Mutex.new, Thread::Mutex.new
-      x = Thread.new { a.synchronize { sleep 0.05; b.synchronize { 1 } } }
-      y = Thread.new { b.synchronize { sleep 0.05; a.synchronize { 1 } } }
-      [x, y].each(&:join)
-    RUBY
-  }.freeze
-
   # All that there is to ask, one after the other, until the process is gone.
   def keep_asking(path)
     requests = [{ get: "stats" }, { set: { policy: "quantum", quantum_ms: 20 } }, { dump: File.join(@directory, "dump") },
@@ -66,7 +56,7 @@ class ControlEverydayTest < Minitest::Test
   end
 
   def test_a_deadlock_is_still_found_while_clients_ask
-    DEADLOCKS.each do |name, code|
+    Harness::DEADLOCKS.each do |name, code|
       program = program("Headway::Recorder.start(mode: :flight); ready; sleep 0.1; #{code}")
       clients = Array.new(3) { keep_asking(program.socket) }
       status = ended(program)

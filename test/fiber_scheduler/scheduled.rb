@@ -2,10 +2,13 @@
 
 require "test_helper"
 require "tmpdir"
+require "harness/timing"
 require "headway"
 
 # Fibers under Headway's scheduler, on a thread of their own.
 module Scheduled
+  include Harness::Timing
+
   # Runs the block in a fiber and waits until every fiber has ended.
   # @return what the block returns
   # @raise what it, or the first fiber that failed, raised
@@ -25,19 +28,5 @@ module Scheduled
     end
     thread.join
     scheduler
-  end
-
-  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-
-  def elapsed
-    started = now
-    yield
-    now - started
-  end
-
-  # Computes with the GVL.
-  def compute(seconds)
-    deadline = now + seconds
-    nil while now < deadline
   end
 end

@@ -1,20 +1,15 @@
 # frozen_string_literal: true
 
+require "harness/timing"
 require "harness/vm_fixture"
 
 module Harness
   # Threads of known behaviour for tests to put side by side.
   module Workload
+    include Timing
+
     # What a test does in full is reached with HEADWAY_TEST_SCALE=10; a run in between takes 1.
     def scale(count) = (count * Float(ENV.fetch("HEADWAY_TEST_SCALE", "1"))).ceil
-
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-
-    def elapsed
-      started = now
-      yield
-      now - started
-    end
 
     # Runs the block beside threads that compute without end; yields their counters.
     def beside_cpu_threads(count)
@@ -39,14 +34,6 @@ module Harness
     ensure
       stop = true
       threads&.each(&:join)
-    end
-
-    # Spins in Ruby code, so with interrupt checks, holding the GVL as long as it gets it.
-    def compute(seconds)
-      deadline = now + seconds
-      count = 0
-      count += 1 while now < deadline
-      count
     end
 
     # Waits for a condition without hiding for how long.

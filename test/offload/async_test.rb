@@ -1,13 +1,15 @@
 # frozen_string_literal: true
 
 require "socket"
-require "tmpdir"
 require "zlib"
 require "harness/isolated_test"
 require "headway"
+require "offload/operations"
 
 # Async with our pool in place of its own, given by hand and by the one-liner; and Falcon, which lets Async build its scheduler.
 class OffloadAsyncTest < Harness::IsolatedTest
+  include Operations
+
   if RUBY_VERSION >= "3.4"
     def test_given_by_hand
       require "async"
@@ -42,15 +44,14 @@ class OffloadAsyncTest < Harness::IsolatedTest
     def test_a_task_that_is_stopped_and_one_that_times_out
       require "headway/async"
       ENV["HEADWAY_OFFLOAD"] = "always"
-      Dir.mktmpdir do |folder|
-        File.mkfifo("#{folder}/fifo")
+      with_fifo do |fifo|
         Sync do |parent|
-          task = parent.async { File.open("#{folder}/fifo") }
+          task = parent.async { File.open(fifo) }
           sleep 0.02
           task.stop
           task.wait
           assert task.stopped?
-          assert_raises(Async::TimeoutError) { parent.with_timeout(0.02) { File.open("#{folder}/fifo") } }
+          assert_raises(Async::TimeoutError) { parent.with_timeout(0.02) { File.open(fifo) } }
           ended = false
           task = parent.async { Headway.offload { stubborn(0.1) { ended = true } } }
           sleep 0.02
@@ -151,15 +152,5 @@ class OffloadAsyncTest < Harness::IsolatedTest
     assert_operator ticks, :>, 20
     assert_operator pool.stats[:ran], :>, 100
     assert_operator pool.stats[:inline], :>, 100
-  end
-
-  def stubborn(seconds)
-    stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
-    begin
-      sleep 0.005 while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop
-    rescue Headway::OffloadPool::Cancelled
-      retry
-    end
-    yield
   end
 end

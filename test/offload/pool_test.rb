@@ -2,10 +2,13 @@
 
 require "test_helper"
 require "headway"
+require "offload/operations"
 require "offload/select_scheduler"
 
 # What a pool promises of any work, with a scheduler and without, on every Ruby.
 class OffloadPoolTest < Minitest::Test
+  include Operations
+
   def setup
     @pools = []
   end
@@ -311,17 +314,6 @@ class OffloadPoolTest < Minitest::Test
   def started(pool)
     sleep 0.002 until pool.instance_variable_get(:@threads).values.any?
     sleep 0.02
-  end
-
-  # Goes on for that long whatever is raised.
-  def stubborn(seconds)
-    stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
-    begin
-      sleep 0.005 while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop
-    rescue Headway::OffloadPool::Cancelled
-      retry
-    end
-    yield
   end
 
   def in_child

@@ -1,15 +1,17 @@
 # frozen_string_literal: true
 
 require "timeout"
-require "tmpdir"
 require "zlib"
 require "harness/isolated_test"
 require "headway"
+require "offload/operations"
 require "offload/select_scheduler"
 
 # Thousands of interruptions at random moments of work that waits, work that can be interrupted and work that cannot. Nothing may be
 # lost, nobody may leave before a worker is done with his work (on 3.4 that crashes), and no worker may be left.
 class OffloadStormTest < Harness::IsolatedTest
+  include Operations
+
   class Raised < StandardError; end
 
   DATA = Random.new(3).bytes(60_000).freeze
@@ -120,15 +122,6 @@ class OffloadStormTest < Harness::IsolatedTest
     :raised
   end
 
-  def stubborn(seconds)
-    stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
-    begin
-      sleep 0.0005 while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop
-    rescue Headway::OffloadPool::Cancelled
-      retry
-    end
-  end
-
   def kill_a_worker(pool)
     pool.instance_variable_get(:@threads).keys.sample(random: RANDOM)&.kill
   end
@@ -141,12 +134,5 @@ class OffloadStormTest < Harness::IsolatedTest
     assert_equal [0, 0], stats.values_at(:workers, :queued)
     assert_operator stats[:ran], :>, 100
     assert_operator stats.values_at(:cancelled, :cancelled_but_ran, :withdrawn).min, :>, 0, stats.inspect
-  end
-
-  def with_fifo
-    Dir.mktmpdir do |folder|
-      File.mkfifo("#{folder}/fifo")
-      yield "#{folder}/fifo"
-    end
   end
 end

@@ -4,11 +4,14 @@ require "socket"
 require "tmpdir"
 require "zlib"
 require "offload/naive_pools"
+require "offload/operations"
 require "offload/select_scheduler"
 
 # The traps of blocking_operation_wait on Ruby 3.4, each as something that goes well with a sound pool and wrong with a naive one: see
 # the comments for how. A scenario gets a class of pools and raises when something went wrong; a naive pool may also crash or hang.
 class TrapScenarios
+  include Operations
+
   NAIVE = Hash.new(NaivePool).merge(results_are_there: ImpatientPool, nothing_is_dropped: DroppingPool,
                                    nobody_leaves_while_it_runs: UnwindingPool).freeze
   DATA = Random.new(1).bytes(2 << 20).freeze # a quarter of a second or less of deflate
@@ -188,13 +191,6 @@ class TrapScenarios
     yield pool
   ensure
     pool&.close
-  end
-
-  def with_fifo
-    Dir.mktmpdir do |folder|
-      File.mkfifo("#{folder}/fifo")
-      yield "#{folder}/fifo"
-    end
   end
 
   def scheduled(pool, &block) = SelectScheduler.run(pool, &block)

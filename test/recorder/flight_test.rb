@@ -70,6 +70,19 @@ class RecorderFlightTest < Harness::RecorderTest
     files.each { |name| assert_nil analysis(file(name))[:processes].first[:damage] }
   end
 
+  def test_a_signal_that_cannot_be_had_costs_nothing_but_the_dump_on_it
+    %w[VTALRM KILL].each do |signal|
+      run = program(<<~RUBY)
+        p Headway::Recorder.start(file: FILE, mode: :flight, on_signal: #{signal.inspect}, wait_threshold: 5)
+        p Thread.list.any? { |thread| thread.name == "headway recorder" }, Headway::Recorder.stop, Headway::Recorder.recording?
+      RUBY
+      assert run.success?, run
+      assert_equal "true\ntrue\ntrue\nfalse\n", run.out
+      assert_match(/\Aheadway: no dump on a signal: /, run.err)
+      assert_includes files, "out.headway"
+    end
+  end
+
   def test_when_a_wait_takes_too_long
     with_headway(:observe) do
       before = Thread.list

@@ -66,6 +66,8 @@ class RecorderStreamTest < Harness::RecorderTest
       living.name = "living"
       ended = Thread.new { Thread.current.name = "ended" }
       ended.join
+      spaced = Thread.new { Thread.current.name = "srv tp 001" }
+      spaced.join
       Thread.new { sleep 0.001 }.join
       sleep 0.01
       Headway::Recorder.stop
@@ -74,7 +76,7 @@ class RecorderStreamTest < Harness::RecorderTest
     end
     names = trace[:threads].map { |row| row[:name] }
     %w[main living ended].each { |name| assert_includes names, name }
-    assert_match(/stream_test\.rb:\d+\z/, thread_named("ended", from: trace)[:site])
+    ["ended", "srv tp 001"].each { |name| assert_match(/\A\S*stream_test\.rb:\d+\z/, thread_named(name, from: trace)[:site]) }
     assert names.any? { |name| name =~ /stream_test\.rb:\d+\z/ }, names.inspect
   end
 

@@ -1,16 +1,6 @@
 # frozen_string_literal: true
 
-# How the segments of lanes are coded.
-module Leb128
-  def leb128(number)
-    bytes = []
-    while number > 127
-      bytes << ((number & 127) | 128)
-      number >>= 7
-    end
-    (bytes << number).pack("C*")
-  end
-end
+require "report/leb128"
 
 # A trace made by hand: what Headway::Trace answers, worked out the slow obvious way from each thread's segments.
 class MadeTrace

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require "report/leb128"
 
 module Report
   # A page filled with a trace of which every number is known: threads are given as lists of [state, seconds], everything
@@ -82,15 +83,7 @@ module Report
     def write(path) = File.write(path, html).then { path }
 
     # One segment as the trace's reader codes it.
-    def self.segment(state, ticks)
-      value = (ticks << 2) | state
-      bytes = []
-      while value > 127
-        bytes << ((value & 127) | 128)
-        value >>= 7
-      end
-      (bytes << value).pack("C*")
-    end
+    def self.segment(state, ticks) = Leb128.leb128((ticks << 2) | state)
 
     private
 

@@ -1,24 +1,14 @@
 # frozen_string_literal: true
 
+require "harness/deadlocks"
 require "harness/trap_test"
 
 # Trap: the VM's deadlock detection counts a parked thread as alive. Nothing
 # parks when nobody competes, so a real deadlock is still found.
 class DeadlockTest < Harness::TrapTest
-  PROGRAMS = {
-    "a queue nobody fills" => "Thread::Queue.new.pop",
-    "a join of a thread that stopped" => "Thread.new { Thread.stop }.join",
-    "two mutexes in opposite order" => <<~RUBY
-      a, b = Thread::Mutex.new, Thread::Mutex.new
-      x = Thread.new { a.synchronize { sleep 0.05; b.synchronize { 1 } } }
-      y = Thread.new { b.synchronize { sleep 0.05; a.synchronize { 1 } } }
-      [x, y].each(&:join)
-    RUBY
-  }.freeze
-
   def test_a_deadlock_is_still_found
     Harness::Modes::ALL.each do |mode, settings|
-      PROGRAMS.each do |name, program|
+      Harness::DEADLOCKS.each do |name, program|
         run = Harness::RubyProcess.eval(<<~RUBY, limit: 20)
           require "headway"
           Headway.start(**#{settings})

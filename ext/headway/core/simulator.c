@@ -198,6 +198,7 @@ add_threads(struct sim *sim, struct sim_process *p)
     for (uint32_t i = 0; i < w->track_count; i++) {
         if (goes_on_beside(w, i)) add_thread(sim, p, i);
     }
+    p->scheduler.attribution.used = 0; /* who waited because of whom: nobody reads it, as the histograms, and to keep it takes time */
 }
 
 static bool

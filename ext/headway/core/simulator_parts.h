@@ -35,6 +35,8 @@ struct sim_process {
     struct hw_scheduler scheduler;
     struct sim_thread *holder, *head, *tail, *parked, *idle, *last_holder;
     uint32_t idle_count;
+    uint64_t look_ns;        /* when the first of the parked looks at the gate of itself ... */
+    uint64_t gate_ns;        /* ... or because it starves, as of the last look ahead */
     uint64_t free_ns;        /* the GVL was or will be there for the next one in the queue */
     uint64_t held_ns;        /* since when the holder has it */
     double burst_end;        /* of the holder, in work */

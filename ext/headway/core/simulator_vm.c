@@ -39,6 +39,7 @@ carry_out(struct sim *sim, struct sim_process *p, const struct hw_orders *orders
         struct sim_thread *woken = thread_of(orders->wake);
         bool spins = sim->now_ns - woken->parked_ns < SPIN_NS;
         earlier(&woken->at_ns, sim->now_ns + (spins ? 1 : WAKE_NS));
+        earlier(&p->look_ns, woken->at_ns);
     }
     earlier(&p->tick_ns, orders->tick_ns);
 }
@@ -141,6 +142,19 @@ wait_at_gate(struct sim_process *p, struct sim_thread *t)
     t->at_ns = hw_scheduler_lingers_until_ns(&p->scheduler, &t->record);
 }
 
+static uint64_t
+looks_at_ns(const struct sim_thread *t)
+{
+    return t->at_ns < t->bound_ns ? t->at_ns : t->bound_ns;
+}
+
+static void
+find_next_look(struct sim_process *p)
+{
+    p->look_ns = HW_NEVER;
+    for (const struct sim_thread *t = p->parked; t; t = t->next) earlier(&p->look_ns, looks_at_ns(t));
+}
+
 static void
 run_job(struct sim *sim, struct sim_thread *t)
 {
@@ -162,15 +176,14 @@ run_job(struct sim *sim, struct sim_thread *t)
     t->next = p->parked;
     p->parked = t;
     wait_at_gate(p, t);
+    earlier(&p->look_ns, looks_at_ns(t));
 }
 
 static uint64_t
-looks_at_ns(const struct sim_process *p, const struct sim_thread *t)
+starves_at_ns(const struct sim_process *p)
 {
-    uint64_t at_ns = t->at_ns;
-    earlier(&at_ns, t->bound_ns);
-    if (p->scheduler.admitted == &t->record) earlier(&at_ns, hw_scheduler_starves_at_ns(&p->scheduler, &t->record));
-    return at_ns;
+    const struct hw_thread *admitted = p->scheduler.admitted;
+    return admitted && admitted->parked ? hw_scheduler_starves_at_ns(&p->scheduler, admitted) : HW_NEVER;
 }
 
 static void
@@ -179,9 +192,11 @@ look_at_gate(struct sim *sim, struct sim_process *p, struct sim_thread **link)
     struct sim_thread *t = *link;
     if (sim->now_ns < t->bound_ns && !hw_scheduler_gate_open(&p->scheduler, &t->record, sim->now_ns)) {
         wait_at_gate(p, t);
+        find_next_look(p);
         return;
     }
     *link = t->next;
+    find_next_look(p);
     t->record.parked = false;
     t->wait_ns += sim->now_ns - t->ready_ns;
     sim_want_gvl(sim, t);
@@ -205,8 +220,10 @@ vm_tick(struct sim *sim, struct sim_process *p)
 static bool
 park_ends(struct sim *sim, struct sim_process *p)
 {
+    bool starves = sim->now_ns >= starves_at_ns(p);
     for (struct sim_thread **link = &p->parked; *link; link = &(*link)->next) {
-        if (sim->now_ns < looks_at_ns(p, *link)) continue;
+        bool looks = sim->now_ns >= looks_at_ns(*link) || (starves && p->scheduler.admitted == &(*link)->record);
+        if (!looks) continue;
         look_at_gate(sim, p, link);
         return true;
     }
@@ -223,7 +240,7 @@ happen_once(struct sim *sim, struct sim_process *p)
         hw_scheduler_tick(&p->scheduler, sim->now_ns, &orders);
         carry_out(sim, p, &orders);
     }
-    else if (p->parked && park_ends(sim, p)) return;
+    else if (sim->now_ns >= p->gate_ns && park_ends(sim, p)) return;
     else if (!holder) {
         if (p->head && sim->now_ns >= p->free_ns) take_gvl(sim, p);
     }
@@ -245,8 +262,10 @@ sim_process_happen(struct sim *sim, struct sim_process *p)
 void
 sim_process_look_ahead(struct sim *sim, struct sim_process *p)
 {
+    p->gate_ns = p->look_ns;
+    earlier(&p->gate_ns, starves_at_ns(p));
     uint64_t at_ns = p->tick_ns;
-    for (const struct sim_thread *t = p->parked; t; t = t->next) earlier(&at_ns, looks_at_ns(p, t));
+    earlier(&at_ns, p->gate_ns);
     if (p->holder) {
         earlier(&at_ns, sim_done_ns(sim, p->burst_end - sim->work));
         earlier(&at_ns, p->holder->job_ns);
@@ -261,7 +280,7 @@ sim_process_look_ahead(struct sim *sim, struct sim_process *p)
 bool
 sim_process_init(struct sim *sim, struct sim_process *p)
 {
-    p->tick_ns = p->vm_tick_ns = p->next_ns = HW_NEVER;
+    p->tick_ns = p->vm_tick_ns = p->look_ns = p->gate_ns = p->next_ns = HW_NEVER;
     if (!scheduled(sim)) return true;
     bool whole = hw_scheduler_init(&p->scheduler, &sim->set->policy);
     hw_account_free(&p->scheduler.account); /* its histograms: nobody reads them, and to fill them takes time */

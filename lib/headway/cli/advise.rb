@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "options"
 require_relative "predict"
 require_relative "../advise"
@@ -26,7 +25,7 @@ module Headway
           refusal = Headway::Predict::Grounds.new(workload).refusal
           return Predict.cannot("advise", refusal) if refusal
 
-          show(advice(workload, options, processes_most), options[:json])
+          Predict.show(advice(workload, options, processes_most), options[:json])
           0
         end
 
@@ -79,10 +78,6 @@ module Headway
           candidates = Headway::Advise::Candidates.new(workload, rate:, processes_most:, threads_most: options[:threads], cores: options[:cores])
           choice = Headway::Advise::Choice.new(workload, candidates, options[:slos], **options.slice(:cores))
           Headway::Advise::Document.new(workload, choice, options[:slos])
-        end
-
-        def show(document, json)
-          puts(json ? JSON.generate(document.to_h) : document.to_s)
         end
       end
     end

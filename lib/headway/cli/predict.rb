@@ -48,6 +48,13 @@ module Headway
           CANNOT
         end
 
+        # @param document [#to_h, #to_s]
+        # @param json [Boolean, nil] as one JSON object
+        # @return [void]
+        def show(document, json)
+          puts(json ? JSON.generate(document.to_h) : document.to_s)
+        end
+
         private
 
         def parser(options)
@@ -68,10 +75,6 @@ module Headway
             parser.separator("What isn't given is as recorded. Give all files of one run, one per process.")
             parser.separator("")
           end
-        end
-
-        def show(document, json)
-          puts(json ? JSON.generate(document.to_h) : document.to_s)
         end
       end
     end

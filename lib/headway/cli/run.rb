@@ -37,11 +37,13 @@ module Headway
         end
 
         def supervise(options, command, files)
-          status = Supervision.run { become(options, command) }
-          write_report(files)
+          begin
+            status = Supervision.run { become(options, command) }
+            write_report(files)
+          ensure
+            files.clean_up
+          end
           Supervision.end_like(status)
-        ensure
-          files.clean_up
         end
 
         # The command's status is the command's, whatever becomes of the report.

@@ -27,9 +27,11 @@ module Headway
         def end_like(status)
           return status.exitstatus unless status.signaled?
 
-          trap(status.termsig, "DEFAULT")
+          trap(status.termsig, "DEFAULT") unless status.termsig == Signal.list["KILL"]
           Process.kill(status.termsig, Process.pid)
           sleep 1
+          128 + status.termsig
+        rescue ArgumentError # a crash, which Ruby would report as this process's own: the status a shell gives it says as much
           128 + status.termsig
         end
 

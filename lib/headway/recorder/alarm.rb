@@ -24,21 +24,18 @@ module Headway
         # @return [void]
         def start(options)
           @options = options
-          @previous = trap(options.on_signal) { dump("signal") } if options.on_signal
+          listen(options.on_signal) if options.on_signal
           return unless options.wait_threshold
 
           Process.singleton_class.prepend(AfterFork)
           start_thread
-        rescue ArgumentError => error # a signal that Ruby keeps for itself
-          @previous = nil
-          Notices.add("no dump on a signal: #{error.message}")
         end
 
         # @return [void]
         def stop
-          options, @options = @options, nil
-          trap(options.on_signal, @previous || "DEFAULT") if options&.on_signal
-          @previous = nil
+          @options = nil
+          trap(@signal, @previous || "DEFAULT") if @signal
+          @signal = @previous = nil
           @thread&.kill
           @thread = nil
         end
@@ -68,6 +65,14 @@ module Headway
         end
 
         private
+
+        # Ruby and the system keep some signals for themselves.
+        def listen(signal)
+          @previous = trap(signal) { dump("signal") }
+          @signal = signal
+        rescue ArgumentError, SystemCallError => error
+          Notices.add("no dump on a signal: #{error.message}")
+        end
 
         def watch
           seen = Native.alarms

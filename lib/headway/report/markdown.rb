@@ -1,18 +1,11 @@
 # frozen_string_literal: true
 
-require_relative "rows"
+require_relative "listing"
 
 module Headway
   module Report
     # A trace as what one pastes into an issue.
-    class Markdown
-      # @param document [Document]
-      def initialize(document)
-        @data = document.to_h
-        @totals = @data[:totals]
-        @rows = Rows.new(document)
-      end
-
+    class Markdown < Listing
       # @param output [IO]
       def write(output)
         sections = [heading, totals, threads, pairs, blame, notes].reject(&:empty?)
@@ -25,8 +18,7 @@ module Headway
         ["**#{plain(@data[:headline])}**", "",
          *@rows.processes.map do |process|
            "- #{code(process[:command])}, process #{process[:pid]}: Ruby #{process[:ruby]}, Headway #{@data[:headway]}, " \
-             "policy #{process[:policy]}, quantum #{process[:quantum_ms] && format("%g", process[:quantum_ms])} ms, " \
-             "preempt #{process[:preempt]}, #{process[:cpus]} CPUs, #{process[:events]} events, #{process[:dropped]} dropped"
+             "#{settings(process)}, #{process[:cpus]} CPUs, #{process[:events]} events, #{process[:dropped]} dropped"
          end, *@rows.more_processes&.then { |text| "- #{text}" }]
       end
 
@@ -91,10 +83,6 @@ module Headway
         clean = Summary::Text.name(text, 160).tr("`", "'").gsub("|", "\\|")
         clean.empty? ? "" : "`#{clean}`"
       end
-
-      def time(seconds) = Summary::Text.duration(seconds)
-
-      def percent(fraction) = Summary::Text.percent(fraction)
     end
   end
 end

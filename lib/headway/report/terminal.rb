@@ -1,18 +1,11 @@
 # frozen_string_literal: true
 
-require_relative "rows"
+require_relative "listing"
 
 module Headway
   module Report
     # A trace as text for a terminal, in the words and columns of `headway run --summary`.
-    class Terminal
-      # @param document [Document]
-      def initialize(document)
-        @data = document.to_h
-        @totals = @data[:totals]
-        @rows = Rows.new(document)
-      end
-
+    class Terminal < Listing
       # @param output [IO]
       def write(output)
         output << [*headings, *totals, *threads, *pairs, *blame, "", @data[:headline]].join("\n") << "\n"
@@ -23,8 +16,7 @@ module Headway
       def headings
         lines = @rows.processes.map do |process|
           "Headway #{@data[:headway]}: process #{process[:pid]}, #{text(process[:command])}, Ruby #{process[:ruby]}, " \
-            "policy #{process[:policy]}, quantum #{process[:quantum_ms] && format("%g", process[:quantum_ms])} ms, " \
-            "preempt #{process[:preempt]}"
+            "#{settings(process)}"
         end
         [*lines, *@rows.more_processes]
       end
@@ -75,10 +67,6 @@ module Headway
 
         "#{figures[:count]}, p50 #{time(figures[:p50_s])}, p99 #{time(figures[:p99_s])}, max #{time(figures[:max_s])}"
       end
-
-      def time(seconds) = Summary::Text.duration(seconds)
-
-      def percent(fraction) = Summary::Text.percent(fraction)
 
       def text(value, width = 80) = Summary::Text.name(value, width)
     end

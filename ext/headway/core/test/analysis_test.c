@@ -1,51 +1,10 @@
-/* The analysis against a slow recount, on traces whose events come in any order; and small cases by hand.
+/* What the analysis makes of small cases, by hand; recount_test has the others.
  *
  *   HW_TEST_MEASURE=10000000 analysis_test ten_million_events     how long that many events take, and how much memory */
+#include "analysed.h"
 #include "clock.h"
-#include "recount.h"
-#include "trace_file.h"
 
 #include <sys/resource.h>
-
-static struct hw_analysis analysis;
-
-static void
-analyse_events(const struct hw_trace_event *events, size_t count, bool lanes)
-{
-    struct hw_buffer buffer = { 0 };
-    struct hw_trace_damage damage;
-    CHECK(hw_write_header(&buffer, &trace_header));
-    write_events(&buffer, events, count);
-    CHECK(hw_write_end(&buffer));
-    CHECK(analyse(&analysis, lanes, buffer.bytes, buffer.length, &damage), "%s", damage.what);
-    CHECK(!analysis.processes[0].damage.what[0], "%s", analysis.processes[0].damage.what);
-    free(buffer.bytes);
-}
-
-#define ANALYSE(...)                                                                                                           \
-    do {                                                                                                                       \
-        const struct hw_trace_event events_[] = { __VA_ARGS__ };                                                               \
-        analyse_events(events_, sizeof(events_) / sizeof(*events_), true);                                                     \
-    } while (0)
-
-static const struct hw_analysed_thread *
-numbered(uint32_t number)
-{
-    for (uint32_t i = 0; i < analysis.thread_count; i++) {
-        if (analysis.threads[i].number == number) return &analysis.threads[i];
-    }
-    CHECK(false, "no thread %u", number);
-    return NULL;
-}
-
-/* How long the waiter waited for the holder; for nobody when that is NULL. */
-static uint64_t
-waited_for(const struct hw_analysed_thread *waiter, const struct hw_analysed_thread *holder)
-{
-    uint64_t *pair = hw_number_map_find(holder ? &holder->caused : &analysis.processes[waiter->process].idle_caused,
-                                        (uint32_t)(waiter - analysis.threads));
-    return pair ? *pair : 0;
-}
 
 /* -- by hand ------------------------------------------------------------------------------------------------------------- */
 
@@ -180,92 +139,6 @@ TEST(more_threads_than_are_kept_are_left_out)
     free(events);
 }
 
-/* -- against the recount ------------------------------------------------------------------------------------------------- */
-
-/* A lane's segments are those states, without gap, and end where the thread does. */
-static void
-check_lane(const struct hw_analysed_thread *thread)
-{
-    const struct hw_lane *lane = &thread->lane;
-    uint64_t units[4] = { 0 }, segments = 0, value = 0;
-    unsigned shift = 0;
-    for (size_t i = 0; i < lane->length; i++) {
-        value |= (uint64_t)(lane->bytes[i] & 0x7f) << shift;
-        shift += 7;
-        if (lane->bytes[i] & 0x80) continue;
-        units[value & 3] += value >> 2;
-        segments++;
-        value = shift = 0;
-    }
-    CHECK_EQUAL(lane->segments, segments);
-    CHECK_EQUAL(lane->end_unit - lane->start_unit, units[0] + units[1] + units[2]);
-    uint64_t origin = analysis.processes[thread->process].lane_origin_ns;
-    if (thread->end_ns - thread->start_ns > HW_LANE_UNIT_NS) {
-        CHECK_EQUAL((thread->start_ns - origin + 50) / 100, lane->start_unit);
-        CHECK_EQUAL((thread->end_ns - origin + 50) / 100, lane->end_unit);
-    }
-}
-
-static void
-check_against_recount(const struct recount *r)
-{
-    uint64_t blame = 0, running = 0;
-    for (uint32_t i = 1; i < MOST; i++) {
-        if (!r->there[i]) continue;
-        const struct hw_analysed_thread *thread = numbered(i);
-        uint64_t assigned = waited_for(thread, NULL);
-        CHECK_EQUAL(r->start[i], thread->start_ns);
-        CHECK_EQUAL(r->end[i], thread->end_ns);
-        for (int state = 0; state < HW_STATE_COUNT; state++) CHECK_EQUAL(r->time[i][state], thread->time_ns[state]);
-        CHECK_EQUAL(r->waits[i], thread->wait.count);
-        CHECK_EQUAL(r->wait_sum[i], thread->wait.total_ns);
-        CHECK_EQUAL(r->caused[0][i], waited_for(thread, NULL));
-        for (uint32_t j = 1; j < MOST; j++) {
-            if (!r->there[j]) continue;
-            CHECK_EQUAL(r->caused[j][i], waited_for(thread, numbered(j)));
-            assigned += r->caused[j][i];
-        }
-        CHECK_EQUAL(thread->time_ns[HW_READY], assigned);
-        running += thread->time_ns[HW_RUNNING];
-        check_lane(thread);
-    }
-    for (uint32_t i = 0; i < analysis.blame_count; i++) blame += analysis.blames[i].weight_ns;
-    const struct hw_analysed_process *process = &analysis.processes[0];
-    CHECK_EQUAL(r->idle, process->idle_ns);
-    CHECK_EQUAL(process->end_ns - process->start_ns, running + process->idle_ns);
-    CHECK_EQUAL(r->blame, blame);
-    CHECK_EQUAL(r->gc, process->gc_ns);
-}
-
-static void
-recount_round(unsigned count)
-{
-    struct recount r = { 0 };
-    struct hw_trace_event *events = calloc(count, sizeof(*events));
-    uint32_t threads = 2 + (uint32_t)test_random(MOST - 2);
-    uint64_t rare_exits = 1 + test_random(50);
-    uint64_t time_ns = 1000000;
-    for (unsigned i = 0; i < count; i++) {
-        time_ns += test_random(UINT64_C(1) << test_random(22));
-        uint8_t kind = (uint8_t)(1 + test_random(HW_TRACE_KNOWN));
-        if (kind == HW_TRACE_EXITED && test_random(rare_exits)) kind = HW_TRACE_RESUMED;
-        if (kind == HW_TRACE_MARK_BEGIN || kind == HW_TRACE_MARK_END) kind = HW_TRACE_READY;
-        events[i] = (struct hw_trace_event){ .time_ns = time_ns, .thread = 1 + (uint32_t)test_random(threads - 1), .kind = kind,
-                                             .value = (uint32_t)test_random(HW_STATE_COUNT) };
-        if (i == 0) r.now = time_ns;
-        recount_event(&r, &events[i]);
-    }
-    analyse_events(events, count, true);
-    check_against_recount(&r);
-    hw_analysis_free(&analysis);
-    free(events);
-}
-
-TEST(any_order_of_events_agrees_with_the_recount)
-{
-    for (unsigned round = 0; round < test_effort(400); round++) recount_round(1 + (unsigned)test_random(600));
-}
-
 /* -- several files -------------------------------------------------------------------------------------------------------- */
 
 TEST(threads_of_one_number_in_two_files_are_two)
@@ -348,5 +221,5 @@ TESTS(NAMED(a_wait_is_split_among_those_who_held_the_gvl),
       NAMED(marks_nest_and_end_with_their_thread), NAMED(marks_beyond_the_limit_are_folded),
       NAMED(gc_is_counted_once_however_often_it_is_told), NAMED(what_is_under_way_at_the_end_counts_as_time_only),
       NAMED(a_thread_that_resumes_takes_the_gvl_from_who_was_thought_to_have_it), NAMED(wait_buckets_are_in_order),
-      NAMED(more_threads_than_are_kept_are_left_out), NAMED(any_order_of_events_agrees_with_the_recount),
+      NAMED(more_threads_than_are_kept_are_left_out),
       NAMED(threads_of_one_number_in_two_files_are_two), NAMED(ten_million_events))

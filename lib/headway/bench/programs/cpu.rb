@@ -5,27 +5,8 @@
 # Keep to syntax that Ruby 2.6 parses: JRuby runs this, too, old ones included.
 
 require "json"
-
-def measure
-  wall, cpu = clocks
-  yield
-  wall_end, cpu_end = clocks
-  wall_s = wall_end - wall
-  cpu_s = cpu_end - cpu
-  { wall_s: wall_s, cpu_s: cpu_s, cpu_pct: cpu_s / wall_s * 100 }
-end
-
-# JRuby has no clock of the process's CPU time.
-def clocks
-  times = Process.times
-  [Process.clock_gettime(Process::CLOCK_MONOTONIC), times.utime + times.stime]
-end
-
-def work(iterations)
-  number = 1
-  iterations.times { number = (number * 1_000_003 + 97) % 1_000_000_007 }
-  number
-end
+require_relative "arithmetic"
+require_relative "measure"
 
 config = JSON.parse(ARGV.fetch(0))
 threads = config.fetch("threads")

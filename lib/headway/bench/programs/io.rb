@@ -6,17 +6,7 @@
 require "json"
 require "net/http"
 require "uri"
-
-def measure
-  wall, cpu = clocks
-  yield
-  wall_end, cpu_end = clocks
-  wall_s = wall_end - wall
-  cpu_s = cpu_end - cpu
-  { wall_s:, cpu_s:, cpu_pct: cpu_s / wall_s * 100 }
-end
-
-def clocks = [Process::CLOCK_MONOTONIC, Process::CLOCK_PROCESS_CPUTIME_ID].map { |id| Process.clock_gettime(id) }
+require_relative "measure"
 
 def get(uri)
   Net::HTTP.start(uri.host, uri.port, use_ssl: uri.scheme == "https", open_timeout: 10, read_timeout: 30) do |http|

@@ -7,6 +7,7 @@
 # Keep to syntax that Ruby 2.6 parses: JRuby runs this, too, old ones included.
 
 require "json"
+require_relative "arithmetic"
 
 def now
   Process.clock_gettime(Process::CLOCK_MONOTONIC)
@@ -16,12 +17,6 @@ end
 def cpu
   times = Process.times
   times.utime + times.stime
-end
-
-def work(iterations)
-  number = 1
-  iterations.times { number = (number * 1_000_003 + 97) % 1_000_000_007 }
-  number
 end
 
 # Rubies other than CRuby compile beside the program, some time after it began.

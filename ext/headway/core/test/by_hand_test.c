@@ -1,0 +1,82 @@
+/* Classes set by hand, on real threads. */
+#include "cast.h"
+
+static void
+hog_by_hand(void *arg)
+{
+    vm_set_class(HW_CLASS_BATCH);
+    hog(arg);
+}
+
+TEST(who_is_batch_by_hand_survives_stops_and_starts)
+{
+    vm_headway_start(HW_FAIR, MS(2), HW_SIGNAL);
+    for (int i = 0; i < 4; i++) vm_thread_start(hog_by_hand, NULL);
+    for (unsigned i = 0; i < test_effort(30); i++) {
+        vm_sleep(MS(8));
+        vm_headway_stop();
+        vm_headway_start(HW_FAIR, MS(2), HW_SIGNAL);
+    }
+    check_everybody_moves(MS(2000));
+    end_everybody();
+    check_given_back();
+}
+
+static struct vm_thread *
+parked_thread(void)
+{
+    for (int i = 1; i < VM_THREADS; i++) {
+        struct hw_thread *record = vm.threads[i].used ? atomic_load(&vm.threads[i].record) : NULL;
+        pthread_mutex_lock(&runtime.lock);
+        bool parked = record && record->parked;
+        pthread_mutex_unlock(&runtime.lock);
+        if (parked) return &vm.threads[i];
+    }
+    return NULL;
+}
+
+/* A start that follows a stop before those who are parked had time to look: to the scheduler they are suspended now. */
+TEST(a_parked_thread_is_not_forgotten_by_a_start)
+{
+    vm_headway_start(HW_FAIR, MS(20), HW_SIGNAL);
+    for (int i = 0; i < 3; i++) vm_thread_start(hog_by_hand, NULL);
+    vm_sleep(MS(50));
+    for (unsigned i = 0; i < 10; i++) {
+        vm_sleep(MS(15));
+        struct vm_thread *thread = parked_thread();
+        if (thread) hw_runtime_revive(&runtime, atomic_load(&thread->record), HW_SUSPENDED);
+    }
+    check_everybody_moves(MS(2000));
+    end_everybody();
+    vm_headway_stop();
+}
+
+static atomic_ullong loose_at_ns;
+
+static void
+interactive_for_a_while(void *arg)
+{
+    vm_sleep(US(100));
+    vm_set_class(HW_CLASS_INTERACTIVE);
+    vm_compute(MS(50));
+    vm_set_class(HW_CLASS_MEASURED);
+    atomic_store(&loose_at_ns, hw_now_ns());
+    hog(arg);
+}
+
+TEST(who_was_interactive_by_hand_gives_way_as_soon_as_it_is_not)
+{
+    atomic_store(&vm.slice_ns, MS(500));
+    vm_headway_start(HW_FAIR, MS(100), HW_SIGNAL);
+    vm_thread_start(interactive_for_a_while, NULL);
+    vm_sleep(MS(5)); /* ... and waits for the other */
+    uint64_t waited_ns = hw_now_ns() - atomic_load(&loose_at_ns);
+    atomic_store(&vm.slice_ns, MS(20));
+    end_everybody();
+    check_given_back();
+    CHECK(waited_ns < MS(50) * SLOWER, "%" PRIu64 " us", waited_ns / 1000);
+}
+
+RUNTIME_TESTS({ "by_hand", who_is_batch_by_hand_survives_stops_and_starts },
+              { "parked_start", a_parked_thread_is_not_forgotten_by_a_start },
+              { "loose", who_was_interactive_by_hand_gives_way_as_soon_as_it_is_not })

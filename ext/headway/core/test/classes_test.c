@@ -1,0 +1,108 @@
+/* Who is batch, interactive or fresh. */
+#include "scenes.h"
+
+TEST(a_fresh_thread_gives_way_to_nobody_until_it_is_batch)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *fresh = world_thread(HW_SUSPENDED, true), *io = sleeper();
+    runs(fresh, US(10));
+    ready(io);
+    check_all();
+    CHECK(world.orders.preempt == NULL);
+    CHECK_EQUAL(world.now - US(10) + hw_policy_default.fresh_ns, world.orders.tick_ns);
+    world.now = world.orders.tick_ns;
+    hw_scheduler_tick(s, world.now, &world.orders);
+    check_all();
+    CHECK(fresh->batch && world.orders.preempt == fresh);
+    world_end();
+}
+
+TEST(a_collection_makes_nobody_batch)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *thread = sleeper(), *io = sleeper();
+    runs(thread, MS(3));
+    ready(io);
+    CHECK_EQUAL(world.now + MS(2), world.orders.tick_ns);
+    advance(MS(7));
+    tick();
+    CHECK(world.orders.preempt == thread); /* it looks like computing until the collection is over */
+    hw_scheduler_collected(s, thread, MS(7));
+    hw_scheduler_collected(s, io, MS(70)); /* doesn't run, and isn't heard */
+    CHECK(!must_yield(thread) && !thread->batch);
+    check_all();
+    advance(MS(2));
+    CHECK(must_yield(thread) && thread->batch);
+    blocks(thread);
+    CHECK_EQUAL(MS(5), thread->burst_ns);
+    check_all();
+    world_end();
+}
+
+TEST(a_thread_is_fresh_until_it_blocks_and_then_has_the_whole_burst)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *thread = world_thread(HW_SUSPENDED, true);
+    runs(thread, US(400));
+    blocks(thread);
+    CHECK(!thread->fresh);
+    CHECK_EQUAL(US(400), thread->burst_ns);
+    check_all();
+
+    struct hw_thread *hog = world_thread(HW_SUSPENDED, true);
+    runs(hog, MS(2));
+    tick();
+    CHECK(hog->batch);
+    world_end();
+}
+
+TEST(a_cpu_bound_thread_that_naps_stays_batch)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *napper = sleeper();
+    for (int i = 0; i < 1000; i++) {
+        runs(napper, MS(1));
+        blocks(napper);
+        check_all();
+        advance(US(1));
+        if (i > 10) CHECK(napper->batch, "after %d naps", i);
+    }
+    world_end();
+}
+
+TEST(a_worker_is_interactive_again_soon_after_heavy_work)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *worker = sleeper();
+    runs(worker, MS(150));
+    blocks(worker);
+    CHECK(worker->batch);
+    advance(MS(5));
+    ready(worker);
+    check_all();
+    CHECK(!worker->batch);
+    world_end();
+}
+
+TEST(a_class_set_by_hand_goes_before_what_was_measured)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *io = sleeper(), *hog = running_hog();
+    hw_scheduler_set_class(s, hog, HW_CLASS_INTERACTIVE, world.now);
+    ready(io);
+    world_check();
+    CHECK(world.orders.preempt == NULL && !hog->batch);
+    hw_scheduler_set_class(s, hog, HW_CLASS_MEASURED, world.now);
+    tick();
+    check_all();
+    CHECK(world.orders.preempt == hog);
+    hw_scheduler_set_class(s, io, HW_CLASS_BATCH, world.now);
+    world_check();
+    CHECK(io->batch && s->admitted == io); /* it has attained less service */
+    world_end();
+}
+
+TESTS({ "collection", a_collection_makes_nobody_batch }, { "fresh", a_fresh_thread_gives_way_to_nobody_until_it_is_batch },
+      { "proven", a_thread_is_fresh_until_it_blocks_and_then_has_the_whole_burst },
+      { "naps", a_cpu_bound_thread_that_naps_stays_batch }, { "worker", a_worker_is_interactive_again_soon_after_heavy_work },
+      { "class", a_class_set_by_hand_goes_before_what_was_measured })

@@ -1,0 +1,91 @@
+/* Interrupts and wake-ups that come at the wrong moment, on real threads. */
+#include "cast.h"
+
+static void *
+storm(void *arg)
+{
+    atomic_bool *over = arg;
+    uint64_t state = test_seed();
+    while (!atomic_load(over)) {
+        struct vm_thread *thread = &vm.threads[1 + test_random_of(&state) % 4];
+        vm_interrupt(thread);
+        sleep_ns(US(20));
+    }
+    return NULL;
+}
+
+TEST(interrupts_by_the_thousand_lose_nobody)
+{
+    atomic_bool over = false;
+    vm_headway_start(HW_FAIR, MS(5), HW_SIGNAL);
+    for (int i = 0; i < 4; i++) vm_thread_start(hog, NULL);
+    for (int i = 0; i < 2; i++) vm_thread_start(napper, NULL);
+    unsigned long long raises = atomic_load(&vm.raises);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, storm, &over) == 0);
+    vm_sleep(MS(test_effort(400)));
+    check_everybody_moves(MS(5000));
+    atomic_store(&over, true);
+    vm_release();
+    pthread_join(thread, NULL);
+    vm_acquire();
+    CHECK(atomic_load(&vm.raises) > raises);
+    end_everybody();
+    check_given_back();
+}
+
+static bool
+somebody_is_parked(void)
+{
+    bool parked = false;
+    pthread_mutex_lock(&runtime.lock);
+    for (struct hw_thread *thread = runtime.scheduler.threads; thread; thread = thread->next) parked |= thread->parked;
+    pthread_mutex_unlock(&runtime.lock);
+    return parked;
+}
+
+static uint64_t wakes_dropped, worst_wait_ns;
+
+/* Main makes the hog park, and sleeps; the wake-up that its sleep brings is dropped. */
+static void
+drop_a_wake_up(void)
+{
+    vm_sleep(MS(10));
+    for (int i = 0; i < 100 && !somebody_is_parked(); i++) vm_compute(US(100));
+    pthread_mutex_lock(&runtime.lock);
+    runtime.drop_wakes = 1;
+    pthread_mutex_unlock(&runtime.lock);
+    unsigned long long rounds = atomic_load(&vm.threads[1].rounds);
+    vm_release();
+    uint64_t start_ns = hw_now_ns();
+    while (atomic_load(&vm.threads[1].rounds) == rounds && hw_now_ns() - start_ns < MS(5000)) sleep_ns(MS(1));
+    uint64_t waited_ns = hw_now_ns() - start_ns;
+    if (waited_ns > worst_wait_ns) worst_wait_ns = waited_ns;
+    vm_acquire();
+    pthread_mutex_lock(&runtime.lock);
+    wakes_dropped += runtime.drop_wakes == 0;
+    runtime.drop_wakes = 0;
+    pthread_mutex_unlock(&runtime.lock);
+}
+
+TEST(a_lost_wake_up_is_noticed_and_counted)
+{
+    wakes_dropped = worst_wait_ns = 0;
+    vm_headway_start(HW_FAIR, MS(100), HW_SIGNAL);
+    uint64_t spin_ns = runtime.spin_ns;
+    runtime.spin_ns = 0; /* who spins needs no wake-up */
+    atomic_store(&vm.first_park_ns, MS(10000));
+    vm_thread_start(hog, NULL);
+    vm_sleep(MS(30));
+    for (unsigned i = 0; i < 10; i++) drop_a_wake_up();
+    uint64_t timeouts = park_timeouts();
+    end_everybody();
+    vm_headway_stop();
+    atomic_store(&vm.first_park_ns, MS(5));
+    runtime.spin_ns = spin_ns;
+    CHECK(wakes_dropped > 0);
+    CHECK(worst_wait_ns < MS(2000), "%" PRIu64 " us", worst_wait_ns / 1000);
+    CHECK(timeouts > 0 && timeouts <= wakes_dropped, "%" PRIu64 " of %" PRIu64, timeouts, wakes_dropped);
+}
+
+RUNTIME_TESTS({ "interrupts", interrupts_by_the_thousand_lose_nobody }, { "lost_wake", a_lost_wake_up_is_noticed_and_counted })

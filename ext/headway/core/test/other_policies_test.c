@@ -1,0 +1,79 @@
+/* The policies beside fair, and the changes between them. */
+#include "scenes.h"
+
+TEST(under_quantum_a_holder_has_its_quantum_from_when_somebody_waits)
+{
+    world_start(HW_QUANTUM);
+    struct hw_thread *waiter = sleeper(), *hog = running_hog();
+    hog->quantum_ns = MS(7);
+    advance(MS(500));
+    ready(waiter);
+    CHECK(world.orders.preempt == NULL);
+    CHECK_EQUAL(world.now + MS(7), world.orders.tick_ns);
+    advance(MS(7));
+    tick();
+    check_all();
+    CHECK(world.orders.preempt == hog);
+    gives_way(hog);
+    CHECK(!hog->parked && s->gate.length == 0 && s->admitted == NULL);
+    resumed(waiter);
+    CHECK_EQUAL(world.now + MS(100), world.orders.tick_ns);
+    world_end();
+}
+
+TEST(under_observe_nobody_is_disturbed)
+{
+    world_start(HW_OBSERVE);
+    struct hw_thread *io = sleeper(), *hog = running_hog();
+    ready(io);
+    advance(MS(5000));
+    tick();
+    CHECK(world.orders.preempt == NULL && !must_yield(hog));
+    world_end();
+}
+
+TEST(under_observe_the_holder_is_looked_at_while_somebody_has_waited_for_long)
+{
+    world_start(HW_OBSERVE);
+    struct hw_thread *io = sleeper();
+    running_hog();
+    tick();
+    CHECK(!world.orders.sample && world.orders.tick_ns == HW_NEVER);
+    ready(io);
+    CHECK_EQUAL(world.now + HW_SAMPLE_NS, world.orders.tick_ns);
+    for (int sample = 0; sample < 5; sample++) {
+        advance(HW_SAMPLE_NS - 2);
+        tick();
+        CHECK(!world.orders.sample);
+        advance(2);
+        tick();
+        CHECK(world.orders.sample);
+        CHECK_EQUAL(world.now + HW_SAMPLE_NS, world.orders.tick_ns);
+    }
+    suspended(s->holder);
+    resumed(io);
+    CHECK(!world.orders.sample && world.orders.tick_ns == HW_NEVER);
+    world_end();
+}
+
+TEST(another_policy_empties_the_gate_and_fair_fills_it_again)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *owner = running_hog();
+    gives_way(owner);
+    struct hw_thread *parked[] = { parked_hog(), parked_hog(), parked_hog() };
+    struct hw_policy policy = hw_policy_default;
+    for (int round = 0; round < 4; round++) {
+        policy.kind = round % 2 ? HW_FAIR : round == 0 ? HW_QUANTUM : HW_OBSERVE;
+        hw_scheduler_set_policy(s, &policy, world.now);
+        world_check();
+        CHECK_EQUAL(policy.kind == HW_FAIR ? 3 : 0, s->gate.length);
+        for (int i = 0; i < 3; i++) CHECK(policy.kind == HW_FAIR || hw_scheduler_gate_open(s, parked[i], world.now));
+    }
+    world_end();
+}
+
+TESTS({ "quantum", under_quantum_a_holder_has_its_quantum_from_when_somebody_waits },
+      { "observe", under_observe_nobody_is_disturbed },
+      { "sample", under_observe_the_holder_is_looked_at_while_somebody_has_waited_for_long },
+      { "policies", another_policy_empties_the_gate_and_fair_fills_it_again })

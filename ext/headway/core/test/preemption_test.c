@@ -1,0 +1,134 @@
+/* Who is preempted by whom, when, and what too many forced switches cost. */
+#include "scenes.h"
+
+TEST(a_waking_interactive_thread_preempts_a_batch_holder_at_once)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *io = sleeper(), *hog = running_hog();
+    ready(io);
+    check_all();
+    CHECK(hog->batch && !io->batch);
+    CHECK(world.orders.preempt == hog && !world.orders.retry && !world.orders.self);
+    CHECK_EQUAL(1, s->preemptions);
+    CHECK(must_yield(hog));
+    gives_way(hog);
+    CHECK(hog->parked && s->admitted == hog);
+    advance(US(10));
+    resumed(io);
+    CHECK(world.orders.preempt == NULL);
+    CHECK_EQUAL(1, io->account.wait.count);
+    CHECK_EQUAL(US(10), io->account.wait.max_ns);
+    advance(US(50));
+    blocks(io);
+    check_all();
+    CHECK(world.orders.wake == hog);
+    CHECK_EQUAL(1, hog->account.preempted);
+    world_end();
+}
+
+TEST(a_creator_goes_on_for_a_moment_before_it_gives_way_to_a_newborn)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *hog = running_hog(), *newborn = world_thread(HW_SUSPENDED, true);
+    ready(newborn);
+    check_all();
+    CHECK(world.orders.preempt == NULL);
+    CHECK_EQUAL(world.now + hw_policy_default.newborn_ns, world.orders.tick_ns);
+    CHECK(!must_yield(hog));
+    advance(hw_policy_default.newborn_ns);
+    tick();
+    CHECK(world.orders.preempt == hog);
+    gives_way(hog);
+    resumed(newborn);
+    blocks(newborn);
+    ready(newborn);
+    check_all();
+    CHECK(world.orders.preempt == hog || s->holder != hog, "it is no newborn any more");
+    world_end();
+}
+
+TEST(a_lost_preemption_is_asked_for_again)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *io = sleeper(), *hog = running_hog();
+    ready(io);
+    CHECK(world.orders.preempt == hog);
+    CHECK_EQUAL(world.now + hw_policy_default.retry_ns, world.orders.tick_ns);
+    advance(hw_policy_default.retry_ns / 2);
+    tick();
+    CHECK(world.orders.preempt == NULL);
+    advance(hw_policy_default.retry_ns);
+    tick();
+    CHECK(world.orders.preempt == hog && world.orders.retry);
+    CHECK_EQUAL(1, s->preemptions);
+    CHECK_EQUAL(1, s->retries);
+    world_end();
+}
+
+TEST(an_interactive_holder_keeps_its_burst)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *holder = sleeper(), *io = sleeper();
+    runs(holder, MS(2));
+    ready(io);
+    CHECK(world.orders.preempt == NULL);
+    CHECK_EQUAL(world.now + MS(3), world.orders.tick_ns);
+    advance(MS(3));
+    tick();
+    check_all();
+    CHECK(holder->batch && world.orders.preempt == holder);
+    world_end();
+}
+
+TEST(alone_nothing_happens)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *hog = sleeper();
+    runs(hog, MS(5000));
+    tick();
+    CHECK(world.orders.preempt == NULL && world.orders.wake == NULL);
+    CHECK_EQUAL(HW_NEVER, world.orders.tick_ns);
+    CHECK(!must_yield(hog));
+    world_end();
+}
+
+TEST(forced_switches_over_the_budget_cost_granularity)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *io = sleeper(), *hog = running_hog();
+    uint64_t last_delay_ns = 0;
+    unsigned switches = 0;
+    uint64_t start_ns = world.now;
+    while (world.now < start_ns + MS(2000)) {
+        ready(io);
+        last_delay_ns = 0;
+        if (world.orders.preempt == NULL) {
+            CHECK(world.orders.tick_ns <= s->holder->resumed_ns + hw_policy_default.granularity_ns);
+            last_delay_ns = world.orders.tick_ns - world.now;
+            advance(last_delay_ns);
+            tick();
+        }
+        CHECK(world.orders.preempt == hog);
+        gives_way(hog);
+        resumed(io);
+        advance(US(10));
+        blocks(io);
+        CHECK(world.orders.wake == hog);
+        comes_back(hog);
+        check_all();
+        switches++;
+        advance(US(10));
+    }
+    CHECK(last_delay_ns > 0);
+    CHECK(switches < 2 * hw_policy_default.switches_per_s + 500 && switches > 1500, "%u switches in 2 s", switches);
+
+    advance(MS(1000)); /* the budget recovers */
+    ready(io);
+    CHECK(world.orders.preempt == hog);
+    world_end();
+}
+
+TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once },
+      { "newborn", a_creator_goes_on_for_a_moment_before_it_gives_way_to_a_newborn },
+      { "retry", a_lost_preemption_is_asked_for_again }, { "burst", an_interactive_holder_keeps_its_burst },
+      { "alone", alone_nothing_happens }, { "budget", forced_switches_over_the_budget_cost_granularity })

@@ -1,0 +1,91 @@
+/* The signal and the ticker, on real threads. */
+#include "cast.h"
+
+static atomic_int foreign_signals;
+
+static void
+foreign_handler(int number)
+{
+    (void)number;
+    atomic_fetch_add(&foreign_signals, 1);
+}
+
+TEST(a_handler_that_was_there_before_keeps_its_signals_and_comes_back)
+{
+    struct sigaction foreign, found;
+    memset(&foreign, 0, sizeof(foreign));
+    foreign.sa_handler = foreign_handler;
+    sigemptyset(&foreign.sa_mask);
+    sigaction(SIGURG, &foreign, NULL);
+    atomic_store(&foreign_signals, 0);
+
+    vm_headway_start(HW_FAIR, MS(5), HW_SIGNAL);
+    vm_thread_start(hog, NULL);
+    vm_thread_start(napper, NULL);
+    for (int i = 0; i < 5; i++) {
+        kill(getpid(), SIGURG);
+        vm_sleep(MS(2));
+    }
+    CHECK(atomic_load(&foreign_signals) > 0 && atomic_load(&foreign_signals) <= 5);
+    end_everybody();
+    check_given_back();
+    sigaction(SIGURG, NULL, &found);
+    CHECK(found.sa_handler == foreign_handler);
+    signal(SIGURG, SIG_DFL);
+}
+
+static bool
+signal_is_lost(void)
+{
+    pthread_mutex_lock(&runtime.lock);
+    bool lost = runtime.signal_lost;
+    pthread_mutex_unlock(&runtime.lock);
+    return lost;
+}
+
+static unsigned long long jobs_before;
+
+static bool
+jobs_go_on(void)
+{
+    return atomic_load(&vm.jobs) > jobs_before;
+}
+
+TEST(when_the_handler_is_replaced_preemption_goes_on_by_polling)
+{
+    vm_headway_start(HW_FAIR, MS(5), HW_SIGNAL);
+    vm_thread_start(hog, NULL);
+    vm_thread_start(napper, NULL);
+    vm_sleep(MS(20));
+    signal(SIGURG, SIG_IGN);
+    CHECK(soon(signal_is_lost, MS(3000)));
+    jobs_before = atomic_load(&vm.jobs);
+    check_everybody_moves(MS(2000));
+    CHECK(soon(jobs_go_on, MS(3000)));
+    end_everybody();
+    check_given_back();
+    struct sigaction found;
+    sigaction(SIGURG, NULL, &found);
+    CHECK(found.sa_handler == SIG_IGN);
+    signal(SIGURG, SIG_DFL);
+}
+
+/* -- the ticker --------------------------------------------------------------------------------------------------------- */
+
+TEST(the_ticker_sleeps_when_nobody_competes)
+{
+    uint64_t nap_ns = MS(2);
+    vm_headway_start(HW_FAIR, MS(5), HW_SIGNAL);
+    CHECK(!runtime.ticker_runs); /* main is alone */
+    vm_thread_start(napper, &nap_ns);
+    CHECK(runtime.ticker_runs);
+    vm_thread_start(hog, NULL);
+    vm_sleep(MS(20));
+    end_everybody();
+    CHECK(soon(ticker_sleeps, MS(1000)));
+    check_given_back();
+}
+
+RUNTIME_TESTS({ "handler", a_handler_that_was_there_before_keeps_its_signals_and_comes_back },
+              { "replaced", when_the_handler_is_replaced_preemption_goes_on_by_polling },
+              { "ticker", the_ticker_sleeps_when_nobody_competes })

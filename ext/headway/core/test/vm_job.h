@@ -1,0 +1,118 @@
+/* Preemption in the VM in miniature: the job, as in yield.c, the signal, and the VM's own time slice. */
+#ifndef HW_TEST_VM_JOB_H
+#define HW_TEST_VM_JOB_H
+
+#include "vm_gvl.h"
+
+struct vm_park {
+    struct hw_thread *record;
+    uint64_t until_ns;
+    bool wait;
+};
+
+static inline void *
+vm_park(void *arg)
+{
+    struct vm_park *park = arg;
+    if (park->wait) hw_runtime_park(&runtime, park->record, park->until_ns);
+    return park;
+}
+
+static inline void
+vm_unpark(void *arg)
+{
+    hw_runtime_unpark(&runtime, ((struct vm_park *)arg)->record);
+}
+
+static inline bool
+vm_give_way(struct hw_thread *record, uint64_t until_ns)
+{
+    struct vm_park park = { record, until_ns, runtime.scheduler.policy.kind == HW_FAIR };
+    atomic_store(&record->interrupted, false);
+    record->yielding = true;
+    bool ran = vm_nogvl(vm_park, &park, vm_unpark, &park) != NULL;
+    record->yielding = false;
+    if (!ran) {
+        pthread_mutex_lock(&runtime.lock);
+        uint64_t at_ns = hw_now_ns() + DECLINED_RETRY_NS;
+        if (at_ns < runtime.tick_ns) hw_ticker_at(&runtime, at_ns);
+        pthread_mutex_unlock(&runtime.lock);
+    }
+    return ran && !atomic_load(&record->interrupted);
+}
+
+static inline bool
+vm_must_yield(struct hw_thread *record)
+{
+    if (!atomic_load(&runtime.active)) return false;
+    pthread_mutex_lock(&runtime.lock);
+    bool must = hw_scheduler_must_yield(&runtime.scheduler, record, hw_now_ns());
+    pthread_mutex_unlock(&runtime.lock);
+    return must;
+}
+
+static inline void
+vm_job(void)
+{
+    struct hw_thread *record = atomic_load(&current->record);
+    VM_ASSERT(!current->in_job);
+    if (record == NULL || !vm_must_yield(record)) return;
+    current->in_job = true;
+    atomic_fetch_add(&vm.jobs, 1);
+    bool clean = record->clean_resume == record->resumes;
+    record->clean_resume = 0;
+    uint64_t until_ns = clean ? HW_NEVER : hw_now_ns() + atomic_load(&vm.first_park_ns);
+    while (vm_give_way(record, until_ns) && vm_must_yield(record)) {
+        if (!clean) {
+            record->clean_resume = record->resumes;
+            atomic_store(&current->job_due, true);
+            break;
+        }
+    }
+    current->in_job = false;
+}
+
+/* From the signal's handler on the holder, from the holder itself, or from the ticker, which is no thread of the VM's. */
+static inline void
+vm_trigger(void)
+{
+    struct vm_thread *thread = current ? current : atomic_load(&vm.running);
+    if (thread) atomic_store(&thread->job_due, true);
+}
+
+/* The VM's own time slice. */
+static inline void
+vm_slice(void)
+{
+    pthread_mutex_lock(&vm.lock);
+    if (vm.head) {
+        vm_event(current, HW_EVENT_SUSPENDED);
+        vm_to_next();
+        vm_to_ready(current);
+        vm_wait_turn(current);
+    }
+    pthread_mutex_unlock(&vm.lock);
+}
+
+static inline void
+vm_check_interrupts(void)
+{
+    if (atomic_load(&current->pending)) {
+        atomic_store(&current->pending, false);
+        atomic_fetch_add(&vm.raises, 1);
+    }
+    if (atomic_exchange(&current->job_due, false)) vm_job();
+    if (hw_now_ns() - current->resumed_ns > atomic_load(&vm.slice_ns)) vm_slice();
+}
+
+static inline void
+vm_compute(uint64_t ns)
+{
+    uint64_t end_ns = hw_now_ns() + ns;
+    do {
+        vm_check_interrupts();
+        for (volatile int i = 0; i < 200; i++) continue;
+    } while (hw_now_ns() < end_ns);
+}
+
+#endif

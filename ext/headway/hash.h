@@ -1,0 +1,14 @@
+/* What the binding answers with: Hashes with Symbols for keys, and texts. */
+#ifndef HW_BINDING_HASH_H
+#define HW_BINDING_HASH_H
+
+#include <ruby.h>
+
+void hw_set(VALUE hash, const char *key, VALUE value);
+void hw_set_number(VALUE hash, const char *key, uint64_t value);
+
+/* Names come from programs, are cut to fit, and files may be damaged: nothing vouches for the encoding. */
+VALUE hw_text(const char *bytes, size_t length);
+VALUE hw_cstr(const char *text);
+
+#endif
