@@ -24,6 +24,7 @@ module Headway
     QUANTUM_MS = (10..200)
     # Looks at backlogs in a window.
     LOOKS = 20
+    STOP_S = 2
     WINDOWS_CHECK = lambda do |name, value|
       value.is_a?(Integer) && value >= 3 or raise SettingError, "#{name} is #{value.inspect[0, 60]}: give a whole number from 3, such as 5"
     end
@@ -44,7 +45,7 @@ module Headway
     CHECKS = { window: Integrations::Options::SECONDS, windows: WINDOWS_CHECK, samples: SAMPLES_CHECK, quantum_ms: QUANTUM_CHECK,
                knobs: KNOBS_CHECK, log: Integrations::Options::CALLABLE }.freeze
     OPTIONS = Integrations::Options.new("Headway::Autotune.start", CHECKS, start: false)
-    private_constant :LOOKS, :WINDOWS_CHECK, :SAMPLES_CHECK, :QUANTUM_CHECK, :KNOBS_CHECK, :CHECKS, :OPTIONS
+    private_constant :LOOKS, :STOP_S, :WINDOWS_CHECK, :SAMPLES_CHECK, :QUANTUM_CHECK, :KNOBS_CHECK, :CHECKS, :OPTIONS
 
     # Goes on in a forked child, from the setting that proved best, with windows of the child's own.
     module AfterFork
@@ -69,13 +70,18 @@ module Headway
       # @return [Autotune, nil] nil: HEADWAY_AUTOTUNE is 0, or Headway isn't at work here
       # @raise [SettingError] a value that means nothing
       def start(**options)
-        options = OPTIONS.check(options)
+        options = check(options)
         stop
         return if off? || !Headway.started?
 
         Process.singleton_class.prepend(AfterFork)
         @current = new(**options).run
       end
+
+      # @param options [Hash] for {start}
+      # @return [Hash] those that were given
+      # @raise [SettingError]
+      def check(options) = OPTIONS.check(options)
 
       # Stops tuning, and leaves the setting that proved best.
       #
@@ -137,7 +143,9 @@ module Headway
     # @return [void]
     def stop
       @wake.close
-      @thread.join unless @thread == Thread.current
+      return if @thread == Thread.current
+
+      @thread.join(STOP_S) || @thread.kill # a knob that hangs is its owner's
     end
 
     private
