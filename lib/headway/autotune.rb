@@ -50,7 +50,7 @@ module Headway
     # Goes on in a forked child, from the setting that proved best, with windows of the child's own.
     module AfterFork
       def _fork
-        super.tap { |pid| Autotune.current&.run if pid.zero? }
+        super.tap { |pid| Autotune.current&.go_on if pid.zero? }
       end
     end
     private_constant :AfterFork
@@ -106,6 +106,7 @@ module Headway
 
     # @api private
     def initialize(window: 10, windows: 5, samples: 100, quantum_ms: QUANTUM_MS, knobs: {}, log: nil)
+      @broken = false
       @window = window
       @windows = windows
       @samples = samples
@@ -141,6 +142,12 @@ module Headway
 
     # @api private
     # @return [void]
+    def go_on
+      run unless @broken
+    end
+
+    # @api private
+    # @return [void]
     def stop
       @wake.close
       return if @thread == Thread.current
@@ -154,8 +161,9 @@ module Headway
     def tune(collector, wake)
       set(base) # a forked child may have come into a trial of its parent's
       set(@search.take(collector.close(@backlogs), values)) while wait(wake)
-      set(@search.stop)
+      set(@search.stop(values))
     rescue Exception => error # rubocop:disable Lint/RescueException
+      @broken = true
       Notices.add("autotune ended: #{error.message.lines.first.to_s.chomp} (#{error.class}) at #{error.backtrace&.first}")
       restore
     ensure
@@ -184,7 +192,7 @@ module Headway
 
     # Each for itself: one of them may be what is broken.
     def restore
-      best = @search.stop("an error ended it")
+      best = @search.stop(why: "an error ended it")
       @knobs.each { |knob| Integrations::Guard.guard("autotune's return to #{knob.name} #{best[knob.name]}") { knob.value = best[knob.name] } }
     rescue StandardError
       nil # the log is what is broken

@@ -145,7 +145,9 @@ class AutotuneSearchTest < Minitest::Test
     plant = Plant.new
     plant.run(7)
     assert_equal({ threads: 4 }, plant.values)
-    assert_equal({ threads: 5 }, plant.search.stop)
+    assert_equal({ threads: 5 }, plant.search.stop(plant.values))
+    plant.run(7)
+    assert_equal({ threads: 9 }, plant.search.stop({ threads: 9 }), "what somebody else has set stays")
   end
 
   def test_history_is_bounded

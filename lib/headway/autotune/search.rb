@@ -57,10 +57,12 @@ module Headway
         @set
       end
 
-      # @return [Hash{Symbol => Numeric}] the setting to leave behind
-      def stop(why = "stopped")
+      # @param values [Hash{Symbol => Numeric}] the setting there is
+      # @return [Hash{Symbol => Numeric}] the setting to leave behind: what somebody else has set stays
+      def stop(values = @set, why: "stopped")
+        ours = values == @set
         abandon(why)
-        @base
+        ours ? @base : values
       end
 
       # @api private
