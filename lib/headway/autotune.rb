@@ -26,7 +26,7 @@ module Headway
     LOOKS = 20
     STOP_S = 2
     WINDOWS_CHECK = lambda do |name, value|
-      value.is_a?(Integer) && value >= 3 or raise SettingError, "#{name} is #{value.inspect[0, 60]}: give a whole number from 3, such as 5"
+      value.is_a?(Integer) && value >= 5 or raise SettingError, "#{name} is #{value.inspect[0, 60]}: give a whole number from 5, such as 8"
     end
     SAMPLES_CHECK = lambda do |name, value|
       value.is_a?(Integer) && value >= 20 or raise SettingError, "#{name} is #{value.inspect[0, 60]}: give a whole number from 20, such as 100"

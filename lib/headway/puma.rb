@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "integrations/guard"
 require_relative "integrations/options"
 require_relative "integrations/worker"
 require_relative "puma/threads"

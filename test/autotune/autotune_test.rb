@@ -5,7 +5,7 @@ require "autotune/plant"
 
 # Headway::Autotune in a running process. Whether its steps help is search_test's question.
 class AutotuneTest < Minitest::Test
-  FAST = { window: 0.04, windows: 3, samples: 20 }.freeze
+  FAST = { window: 0.04, windows: 5, samples: 20 }.freeze
 
   def setup
     skip Headway.unsupported_reason unless Headway.supported?
@@ -36,7 +36,7 @@ class AutotuneTest < Minitest::Test
 
   def test_a_knob_of_ones_own_is_put_back_at_the_end
     dial = Autotuning::Dial.new(8, 4..8)
-    start(quantum_ms: false, knobs: { workers: dial }, windows: 3)
+    start(quantum_ms: false, knobs: { workers: dial })
     await("a step") { dial.value == 6 }
     Headway.stop
     assert_equal 8, dial.value
@@ -114,7 +114,7 @@ class AutotuneTest < Minitest::Test
   def test_values_that_mean_nothing
     range = Struct.new(:value, :range)
     { { window: 0 } => "window is 0: give seconds, such as 60",
-      { windows: 2 } => "windows is 2: give a whole number from 3, such as 5",
+      { windows: 2 } => "windows is 2: give a whole number from 5, such as 8",
       { samples: 1.5 } => "samples is 1.5: give a whole number from 20, such as 100",
       { quantum_ms: 0..5 } => "quantum_ms is 0..5: give a range of milliseconds, such as 10..200, or false to leave it alone",
       { quantum_ms: true } => "quantum_ms is true: give a range of milliseconds, such as 10..200, or false to leave it alone",

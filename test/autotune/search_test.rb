@@ -150,9 +150,26 @@ class AutotuneSearchTest < Minitest::Test
     assert_equal({ threads: 9 }, plant.search.stop({ threads: 9 }), "what somebody else has set stays")
   end
 
+  def test_one_odd_window_of_eight_is_forgiven_and_of_five_is_not
+    { 5 => :same, 8 => :better }.each do |windows, verdict|
+      before, after = [100.0, 80.0].map { |p99_ms| Array.new(windows) { |number| window(p99_ms + number) } }
+      assert_equal :better, Headway::Autotune::Comparison.new(before, after).verdict
+      assert_equal verdict, Headway::Autotune::Comparison.new(before, [*after.drop(1), window(300.0)]).verdict, windows
+      assert_equal :worse, Headway::Autotune::Comparison.new(after, before).verdict
+      assert_equal :same, Headway::Autotune::Comparison.new(before, before.map { |made| window(made.classes["a"].p99_s * 920) }).verdict
+    end
+  end
+
   def test_history_is_bounded
     plant = Plant.new
     1.upto(700) { |number| plant.gvl_s = number.odd? ? 0.002 : 0.02; plant.run(9) }
     assert_operator plant.search.history.size, :<=, 200
+  end
+
+  private
+
+  def window(p99_ms)
+    kind = Headway::Autotune::Kind.new(count: 500, p99_s: p99_ms / 1000, running_s: 0.001, suspended_s: 0.01)
+    Headway::Autotune::Window.new(at: Time.at(0), seconds: 10, classes: { "a" => kind })
   end
 end

@@ -72,7 +72,7 @@ class PumaTest < Minitest::Test
   end
 
   def test_autotune_sets_the_threads_step_by_step
-    puma("autotune: { window: 0.2, windows: 3, samples: 20, quantum_ms: false, threads: 2..3 }")
+    puma("autotune: { window: 0.2, samples: 20, quantum_ms: false, threads: 2..3 }")
     over = false
     clients = Array.new(3) do
       Thread.new do
@@ -117,7 +117,7 @@ class PumaTest < Minitest::Test
       { recorder: { path: "x" } } => "recorder has :path: give a Hash of file, events, seconds, mode, wait_threshold, on_signal",
       { autotune: 1 } => "autotune is 1: give true, or a Hash such as { threads: 2..8 }",
       { autotune: { threads: 0..2 } } => "autotune has threads: 0..2: give a range such as 2..8",
-      { autotune: { windows: 1 } } => "windows is 1: give a whole number from 3, such as 5",
+      { autotune: { windows: 1 } } => "windows is 1: give a whole number from 5, such as 8",
       { recorder: "x" } => 'recorder has "x": give a Hash of file, events, seconds, mode, wait_threshold, on_signal' }.each do |options, message|
       assert_equal message, assert_raises(Headway::SettingError) { Headway::Puma.configure(options, ["config.rb:1"]) }.message
     end

@@ -4,15 +4,17 @@ require_relative "window"
 
 module Headway
   class Autotune
-    # Windows under one setting against windows under another: better, worse or the same. Better is what is better in every window than
-    # in any before (on ten before and five after that happens by chance once in 3,000 times), and by more than a little. Worse is
-    # believed sooner.
+    # Windows under one setting against windows under another: better, worse or the same. What counts is in how many pairs of a window
+    # before and one after the later one is better (the rank-sum test, Mann and Whitney, 1947), and that the medians differ by more than
+    # a little: one odd window decides nothing, and figures may be distributed as they like.
     class Comparison
       # A class needs so many works in each window to count by itself.
       CLASS_LEAST = 30
       # How much a figure must change, as a part of it.
       P99_LEAST = 0.1
       RATE_LEAST = 0.05
+      # Standard deviations from what chance would have: of five windows and five, all must be better.
+      CERTAINTY = 2.5
       # Beyond what was seen before and so many times the least: worse, even if not in every window.
       CLEARLY = 3
 
@@ -24,17 +26,20 @@ module Headway
           rises ? change : -change
         end
 
-        def better? = gain >= least && beats?(after, before)
+        def better?(certainty) = gain >= least && certainty_of_gain >= certainty
 
-        def worse? = gain <= -least && (beats?(before, after) || (gain <= -least * CLEARLY && outside?))
+        def worse? = gain <= -least && (certainty_of_gain <= -CERTAINTY || (gain <= -least * CLEARLY && outside?))
 
         # @return [String]
         def to_s = "#{text} #{said(before)} -> #{said(after)}#{unit}"
 
         private
 
-        # Every one of these is better than every one of those.
-        def beats?(these, those) = rises ? these.min > those.max : these.max < those.min
+        def certainty_of_gain
+          pairs = before.size * after.size
+          better = before.sum { |was| after.sum { |is| is == was ? 0.5 : ((is > was) == rises ? 1 : 0) } }
+          (better - (pairs / 2.0)) / Math.sqrt(pairs * (before.size + after.size + 1) / 12.0)
+        end
 
         def outside? = rises ? median(after) < before.min : median(after) > before.max
 
@@ -46,12 +51,13 @@ module Headway
 
       # @param before [Array<Window>]
       # @param after [Array<Window>]
-      def initialize(before, after)
+      # @param certainty [Numeric] standard deviations for something to be better
+      def initialize(before, after, certainty: CERTAINTY)
         @before = before
         @after = after
         measures = all_measures
         @worst = measures.select(&:worse?).min_by(&:gain)
-        @best = measures.select(&:better?).max_by(&:gain)
+        @best = measures.select { |measure| measure.better?(certainty) }.max_by(&:gain)
       end
 
       # @return [:better, :worse, :same] worse in anything is worse

@@ -14,6 +14,9 @@ module Headway
     # the work becomes other work. A window with too few works counts for nothing, and so does the first one after a change.
     class Search
       HISTORY_MOST = 200
+      # What a step needs to be kept, see {Comparison}: with ten windows before and five after, all must be better, which happens by
+      # chance once in 3,000 times.
+      CERTAINTY = 3.0
       # Windows in a row that must look like other work.
       DEPARTURES = 2
 
@@ -95,7 +98,7 @@ module Headway
         @again << window
         return if @again.size < @windows
 
-        comparison = Comparison.new([*@before, *@again], @after)
+        comparison = Comparison.new([*@before, *@again], @after, certainty: CERTAINTY)
         return finish(:kept, comparison.reason) if comparison.verdict == :better
 
         finish(:reverted, "it is the same without: #{comparison.reason}")
