@@ -30,7 +30,6 @@ module Headway
       # @yieldreturn [String] what a trace calls it until then; only asked while something records
       # @return [Work]
       def start(kind, name = nil, &provisional)
-        current&.leave if kind == :request && current&.kind == :request # it is being finished elsewhere
         Thread.current[CURRENT] = new(kind, name, &provisional)
       end
 
@@ -74,7 +73,7 @@ module Headway
       @shared = !Fiber.current_scheduler.nil?
       @parts = @error = @wall = @status = @mark = nil
       @started = clock
-      @mark = Native.begin_mark(name || provisional&.call || kind) if Recorder.recording? && !@shared
+      begin_span(&provisional) if Recorder.recording? && !@shared
       @last = @first = Headway.thread_account
     end
 
@@ -167,6 +166,13 @@ module Headway
     end
 
     private
+
+    # Requests don't nest: one that is there is being finished on another thread.
+    def begin_span
+      before = Work.current
+      before.leave if @kind == :request && before&.kind == :request
+      @mark = Native.begin_mark(@name || (block_given? ? yield : @kind))
+    end
 
     # After a new start of Headway accounts begin at nothing.
     def gain(index)
