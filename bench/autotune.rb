@@ -15,7 +15,7 @@ require "headway/autotune"
 class Pool
   RANGE = (1..12)
   # Milliseconds of a job: asleep, with the GVL.
-  PHASES = { "I/O" => [19, 1], "CPU" => [1, 19] }.freeze
+  PHASES = { "I/O" => [9, 1], "CPU" => [1, 9] }.freeze
   HOLD_US = Fiddle::Function.new(Fiddle.dlopen(nil)["usleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
 
   attr_reader :range, :value
@@ -48,7 +48,7 @@ end
 phase_s, window_s = (ARGV + %w[150 1][ARGV.size..]).map { |word| Float(word) }
 $stdout.sync = true
 Headway.start
-pool = Pool.new(3)
+pool = Pool.new(4)
 started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 log = ->(line) { puts format("%6.1f s  %s", Process.clock_gettime(Process::CLOCK_MONOTONIC) - started, line) }
 tuner = Headway::Autotune.start(window: window_s, windows: 8, samples: 20, quantum_ms: false, knobs: { threads: pool }, log: log)

@@ -2,6 +2,7 @@
 
 require_relative "../headway"
 require_relative "notices"
+require_relative "integrations/guard"
 require_relative "integrations/options"
 
 module Headway
@@ -112,6 +113,8 @@ module Headway
       @samples = samples
       @log = log || ->(line) { warn(line) }
       @knobs = knobs.map { |name, actuator| Knob.new(name, actuator) }
+      raise SettingError, "knobs has quantum_ms, which Headway's own is called: give another name" if quantum_ms && knobs.key?(:quantum_ms)
+
       @knobs.unshift(Knob.new(:quantum_ms, Quantum.new(quantum_ms))) if quantum_ms
       raise SettingError, "quantum_ms is false and there are no knobs: give something to tune" if @knobs.empty?
     end
@@ -192,10 +195,9 @@ module Headway
 
     # Each for itself: one of them may be what is broken.
     def restore
-      best = @search.stop(why: "an error ended it")
-      @knobs.each { |knob| Integrations::Guard.guard("autotune's return to #{knob.name} #{best[knob.name]}") { knob.value = best[knob.name] } }
-    rescue StandardError
-      nil # the log is what is broken
+      @knobs.each do |knob|
+        Integrations::Guard.guard("autotune's return to #{knob.name} #{base[knob.name]}") { knob.value = base[knob.name] }
+      end
     end
 
     def say(line) = @log.call("headway: autotune: #{line}")

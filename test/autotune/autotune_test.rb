@@ -67,6 +67,7 @@ class AutotuneTest < Minitest::Test
       await("the end") { !tuner.running? }
     end
     assert_match(/autotune ended: disk full/, err)
+    assert_equal 100, Headway.quantum_ms
   end
 
   def test_too_little_work_moves_nothing
@@ -121,6 +122,7 @@ class AutotuneTest < Minitest::Test
       { knobs: [1] } => "knobs is [1]: give a Hash of names and objects with value, value= and range",
       { knobs: { pool: 1 } } => "knob pool has no value, value=, range: give an object with value, value= and range",
       { knobs: { pool: range.new(1, 1..) } } => "knob pool has the range 1..: give one such as 1..16",
+      { knobs: { quantum_ms: range.new(1, 1..2) } } => "knobs has quantum_ms, which Headway's own is called: give another name",
       { log: "x" } => 'log is "x": give a lambda',
       { quantum_ms: false } => "quantum_ms is false and there are no knobs: give something to tune",
       { thread: 1 } => "thread is no option of Headway::Autotune.start: give window, windows, samples, quantum_ms, knobs or log" }.each do |options, message|

@@ -62,9 +62,9 @@ module Headway
 
       # @param values [Hash{Symbol => Numeric}] the setting there is
       # @return [Hash{Symbol => Numeric}] the setting to leave behind: what somebody else has set stays
-      def stop(values = @set, why: "stopped")
+      def stop(values)
         ours = values == @set
-        abandon(why)
+        abandon("stopped")
         ours ? @base : values
       end
 
