@@ -21,6 +21,7 @@ require_relative "headway/settings"
 module Headway
   class Error < StandardError; end
 
+  autoload :Autotune, File.expand_path("headway/autotune", __dir__)
   autoload :Estimate, File.expand_path("headway/estimate", __dir__)
   autoload :Metrics, File.expand_path("headway/metrics", __dir__)
   autoload :Trace, File.expand_path("headway/trace", __dir__)

@@ -66,8 +66,10 @@ mark(VALUE self, VALUE name)
     return block ? rb_ensure(yield_mark, Qnil, end_mark, (VALUE)&mark) : Qnil;
 }
 
-/* A name's number and the recording's in one Integer. */
+/* The recording's number (as much of it as there is room for), the thread's and the name's in one Integer. */
 #define NAME_BITS 24
+#define THREAD_BITS 32
+#define BITS(value, count) ((value) & ((UINT64_C(1) << (count)) - 1))
 
 /* Native.begin_mark(name) -> what end_mark takes, nil when nothing records */
 static VALUE
@@ -78,25 +80,28 @@ begin_mark(VALUE self, VALUE name)
     hw_definitions_refresh(hw_now_ns());
     uint32_t number = name_number(name);
     hw_record(recorder, HW_TRACE_MARK_BEGIN, record->number, number, hw_now_ns());
-    return ULL2NUM(recorder->session << NAME_BITS | number);
+    return ULL2NUM((recorder->session << THREAD_BITS | record->number) << NAME_BITS | number);
 }
 
-/* Native.end_mark(what begin_mark returned, on the same thread) */
+/* Native.end_mark(what begin_mark returned, a better name or nil), on any thread */
 static VALUE
-end_begun_mark(VALUE self, VALUE begun)
+end_begun_mark(VALUE self, VALUE begun, VALUE name)
 {
-    struct hw_thread *record = NIL_P(begun) ? NULL : hw_record_of(rb_thread_current());
-    if (record == NULL) return Qnil;
-    uint64_t number = NUM2ULL(begun);
-    struct mark mark = { record->number, (uint32_t)(number & ((1u << NAME_BITS) - 1)), number >> NAME_BITS };
-    return end_mark((VALUE)&mark);
+    if (NIL_P(begun) || !hw_record_takes()) return Qnil;
+    uint64_t bits = NUM2ULL(begun), session = recorder->session << (NAME_BITS + THREAD_BITS);
+    if (session != bits - BITS(bits, NAME_BITS + THREAD_BITS)) return Qnil;
+    uint32_t thread = (uint32_t)BITS(bits >> NAME_BITS, THREAD_BITS), begun_name = (uint32_t)BITS(bits, NAME_BITS);
+    hw_record(recorder, HW_TRACE_MARK_END, thread, begun_name, hw_now_ns());
+    uint32_t number = NIL_P(name) ? begun_name : name_number(name);
+    if (number != begun_name) hw_record(recorder, HW_TRACE_MARK_NAME, thread, number, hw_now_ns());
+    return Qnil;
 }
 
 void
 hw_mark_init(VALUE headway, VALUE native)
 {
     rb_define_singleton_method(native, "begin_mark", begin_mark, 1);
-    rb_define_singleton_method(native, "end_mark", end_begun_mark, 1);
+    rb_define_singleton_method(native, "end_mark", end_begun_mark, 2);
     rb_ext_ractor_safe(true); /* other Ractors' threads have no record: there it only yields */
     rb_define_singleton_method(headway, "mark", mark, 1);
     rb_ext_ractor_safe(false);

@@ -35,6 +35,7 @@ module Headway
     #
     # @return [Boolean] whether it was started
     def stop
+      Autotune.stop unless autoload?(:Autotune)
       Recorder.stop
       Native.stop
     end

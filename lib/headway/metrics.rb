@@ -2,6 +2,7 @@
 
 require_relative "../headway"
 require_relative "notices"
+require_relative "integrations/worker"
 
 module Headway
   # What a monitoring system is to know of this process: counters, gauges and histograms in base units, read when they are asked
@@ -61,14 +62,15 @@ module Headway
         @jobs.observe(name, running: running, ready: ready, suspended: suspended)
       end
 
-      # @return [String] what tells this process from its siblings: its number among a server's workers, else its process number
+      # @return [String] what tells this process from its siblings: what was said, else its number among Puma's workers, else its
+      #   process number
       def worker
-        @worker || ::Process.pid.to_s
+        (@worker || Integrations.worker || ::Process.pid).to_s
       end
 
       # @return [Boolean] whether somebody has numbered this process
       def worker?
-        !@worker.nil?
+        !(@worker || Integrations.worker).nil?
       end
 
       # @param value [String, Integer, nil] a number that the next process in its place has too: fewer series come and go

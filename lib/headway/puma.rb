@@ -1,6 +1,9 @@
 # frozen_string_literal: true
 
+require_relative "integrations/guard"
 require_relative "integrations/options"
+require_relative "integrations/worker"
+require_relative "puma/threads"
 
 module Headway
   # What `plugin :headway` does in config/puma.rb.
@@ -15,9 +18,19 @@ module Headway
       signal = value[:on_signal].to_s.delete_prefix("SIG")
       TAKEN.include?(signal) and raise SettingError, "on_signal is #{signal}, which Puma listens to itself: give another, such as PROF"
     end
+    # true, or a Hash of what Autotune.start takes and threads:, the range Puma's threads may move in.
+    AUTOTUNE = lambda do |name, value|
+      next if [true, false].include?(value)
+
+      value.is_a?(Hash) or raise SettingError, "#{name} is #{value.inspect[0, 60]}: give true, or a Hash such as { threads: 2..8 }"
+      threads = value[:threads]
+      sound = threads.nil? || (threads.is_a?(Range) && [threads.begin, threads.end].all?(Integer) && threads.begin.between?(1, threads.end))
+      sound or raise SettingError, "#{name} has threads: #{threads.inspect[0, 60]}: give a range such as 2..8"
+      Autotune.check(value.except(:threads))
+    end
     OPTIONS = Integrations::Options.new("headway in Puma's configuration",
-                                        { recorder: RECORDING, log_interval: Integrations::Options::SECONDS })
-    private_constant :TAKEN, :RECORDING, :OPTIONS
+                                        { recorder: RECORDING, log_interval: Integrations::Options::SECONDS, autotune: AUTOTUNE })
+    private_constant :TAKEN, :RECORDING, :AUTOTUNE, :OPTIONS
 
     @options = {}
 
@@ -32,7 +45,8 @@ module Headway
       # @param launcher [::Puma::Launcher]
       # @return [void]
       def start(launcher)
-        log = launcher.log_writer
+        log = @log_writer = launcher.log_writer
+        Integrations::Guard.guard("the number of Puma's worker") { number_workers(launcher) }
         interval = @options[:log_interval]
         @log = Integrations::Log.new(interval) { |line| log.log(line) } if interval && Headway.supported?
         return unless Headway.start(**Integrations::Options.start(@options))
@@ -42,9 +56,11 @@ module Headway
       end
 
       # A server begins to serve in this process: the single one or a worker.
+      # @param server [::Puma::Server]
       # @return [void]
-      def serve
+      def serve(server)
         Integrations::Guard.guard("Headway in Puma") { @log&.start }
+        Integrations::Guard.guard("autotune in Puma") { tune(server, @options[:autotune]) if @options[:autotune] }
       end
 
       # @return [Hash{Symbol => Integer}] whole numbers, as workers can tell their master no others
@@ -60,6 +76,24 @@ module Headway
 
       private
 
+      # Where there are workers; elsewhere Puma would warn of it. The application's own hook comes later, and has the last word.
+      def number_workers(launcher)
+        return unless launcher.options[:workers].to_i.positive?
+
+        launcher.config.configure do |dsl|
+          hook = dsl.respond_to?(:before_worker_boot) ? :before_worker_boot : :on_worker_boot
+          dsl.public_send(hook) { |index| Integrations.worker = index }
+        end
+      end
+
+      def tune(server, options)
+        options = options == true ? {} : options
+        own = options[:knobs] || {}
+        threads = Threads.settable?(server) ? { threads: Threads.new(server, options[:threads]) } : {}
+        log = @log_writer
+        Autotune.start(log: ->(line) { log.log(line) }, **options.except(:threads), knobs: { **threads, **own })
+      end
+
       def ms(seconds)
         (seconds * 1000).round
       end
@@ -72,8 +106,15 @@ module Headway
     # In front of Puma::Server: joins what Headway knows to what Puma tells of itself.
     module Server
       def run(*arguments, **options)
-        Puma.serve
+        Puma.serve(self)
         super
+      end
+
+      # Has threads beyond the most there may be end as soon as they are free.
+      # @return [void]
+      def headway_trim
+        pool = @thread_pool or return
+        (pool.spawned - pool.trim_requested - max_threads).times { pool.trim(true) }
       end
 
       def stats

@@ -50,7 +50,7 @@ module Headway
       told = env[FINISHED]
       response = returned = nil
       begin
-        response = Recorder.recording? ? Headway.mark(@routes.name(env)) { @app.call(env) } : @app.call(env)
+        response = @app.call(env)
         returned = true
       ensure
         # An exception, a throw or a kill: nobody will close a body.
@@ -66,7 +66,7 @@ module Headway
 
       # A server that can calls it when all is sent; else whoever closes the body does.
       env[FINISHED]&.push(@finish)
-      env[REQUEST] = Work.start(:request)
+      env[REQUEST] = Work.start(:request) { @routes.name(env) }
     end
 
     def complete(env, work, response, told)

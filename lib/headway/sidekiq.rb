@@ -70,12 +70,12 @@ module Headway
       # @param job [Hash] as it was queued
       # @param queue [String]
       # @return what the job returns
-      def call(_instance, job, queue, &block)
+      def call(_instance, job, queue)
         work = Integrations::Guard.guard("Headway::Sidekiq") { start(job, queue) }
         return yield unless work
 
         begin
-          Recorder.recording? ? Headway.mark(work.name, &block) : yield
+          yield
         rescue Exception => error # passed on
           raise
         ensure

@@ -6,6 +6,8 @@ module Headway
   # A request or a job, and what its thread did meanwhile. A server's integration starts and finishes it; the program may look at
   # the one under way, {Work.current}, which a Rack application also finds in env["headway.request"].
   #
+  # While something records, each is a span in the trace, which `headway predict` and `headway advise` take as a request of its class.
+  #
   # Times are of the thread. Where fibers share it ({#shared?}), running and suspended are theirs together; waiting still is what
   # the GVL cost this work.
   class Work
@@ -25,9 +27,10 @@ module Headway
 
       # @param kind [:request, :job]
       # @param name [String, nil] its class: work that is alike, such as "GET /users/:id"; may be told later
+      # @yieldreturn [String] what a trace calls it until then; only asked while something records
       # @return [Work]
-      def start(kind, name = nil)
-        Thread.current[CURRENT] = new(kind, name)
+      def start(kind, name = nil, &provisional)
+        Thread.current[CURRENT] = new(kind, name, &provisional)
       end
 
       # Has the block called with each finished work, on the work's thread. An error in it is noted, and breaks nothing.
@@ -61,14 +64,16 @@ module Headway
     # @return [Exception, nil] what ended it
     attr_reader :error
 
-    def initialize(kind, name)
+    # @api private
+    def initialize(kind, name, &provisional)
       @kind = kind
       @name = name
       @outer = Work.current if kind == :job # one done inside of a request; requests don't nest
       @thread = Thread.current
       @shared = !Fiber.current_scheduler.nil?
-      @parts = @error = @wall = @status = nil
+      @parts = @error = @wall = @status = @mark = nil
       @started = clock
+      begin_span(&provisional) if Recorder.recording? && !@shared
       @last = @first = Headway.thread_account
     end
 
@@ -136,6 +141,14 @@ module Headway
       @last = Headway.thread_account || @last if @first && !@wall && @thread.equal?(Thread.current)
     end
 
+    # Ends its span in the trace: its thread has other work now.
+    # @api private
+    # @return [void]
+    def leave
+      mark, @mark = @mark, nil
+      Native.end_mark(mark, @name) if mark
+    end
+
     # Ends it, once.
     #
     # @param error [Exception, nil] what ended it
@@ -146,12 +159,20 @@ module Headway
       look
       @error = error
       @wall = clock - @started
+      leave if @mark
       Thread.current[CURRENT] = @outer if Work.current.equal?(self)
       @outer = @thread = nil
       Work.publish(self)
     end
 
     private
+
+    # Requests don't nest: one that is there is being finished on another thread.
+    def begin_span
+      before = Work.current
+      before.leave if @kind == :request && before&.kind == :request
+      @mark = Native.begin_mark(@name || (block_given? ? yield : @kind))
+    end
 
     # After a new start of Headway accounts begin at nothing.
     def gain(index)

@@ -5,8 +5,8 @@ require_relative "trace"
 
 module Headway
   # What a program's threads did in a trace, without the waits for the GVL: bursts that need it, CPU time without it, and delays.
-  # Requests are what the program marked (Headway.mark, the outermost mark of a thread), a class for each name. Without marks it
-  # is the threads themselves, whose cycles (a burst and the delay after it) count as requests.
+  # Requests are what was marked (each {Work} is, and Headway.mark does it: the outermost mark of a thread), a class for each name.
+  # Without marks it is the threads themselves, whose cycles (a burst and the delay after it) count as requests.
   #
   #   Headway::Workload.open("out.headway").simulate(threads: 8, policy: :fair)
   class Workload

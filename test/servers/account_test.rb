@@ -83,11 +83,11 @@ class AccountTest < Harness::TrapTest
         Headway::Recorder.start(file: file)
         outer = Headway::Native.begin_mark("outer")
         inner = Headway::Native.begin_mark(:inner)
-        Headway::Native.end_mark(inner)
-        Headway::Native.end_mark(outer)
-        Headway::Native.end_mark(nil)
+        Headway::Native.end_mark(inner, nil)
+        Headway::Native.end_mark(outer, nil)
+        Headway::Native.end_mark(nil, nil)
         Headway::Recorder.stop
-        Headway::Native.end_mark(outer)
+        Headway::Native.end_mark(outer, nil)
       end
       marks = Headway::Trace.open(file).to_h[:marks]
       assert_equal %w[inner outer], marks.map { |mark| mark[:name] }.sort

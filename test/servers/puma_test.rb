@@ -14,6 +14,8 @@ class PumaTest < Minitest::Test
     use Headway::Rack, server_timing: true
     run(lambda do |env|
       case env["PATH_INFO"]
+      when "/worker" then [200, {}, [Headway::Metrics.worker]]
+      when "/tuned" then [200, {}, [Headway::Autotune.current&.history.to_a.map { |step| step.to_h.slice(:knob, :from, :to) }.inspect]]
       when "/pid" then [200, {}, ["\#{Process.pid} \#{Headway.policy} \#{Headway.quantum_ms} \#{Headway.started?}"]]
       when "/fails" then raise "oops"
       else
@@ -69,6 +71,27 @@ class PumaTest < Minitest::Test
     (before + after).each { |pid,| assert_path_exists File.join(@directory, "out.#{pid}.headway") }
   end
 
+  def test_autotune_sets_the_threads_step_by_step
+    puma("autotune: { window: 0.2, samples: 20, quantum_ms: false, threads: 2..3 }")
+    over = false
+    clients = Array.new(3) do
+      Thread.new do
+        Net::HTTP.start("127.0.0.1", @port) { |http| http.get("/pid") until over }
+      end
+    end
+    @puma.await_output(/headway: autotune: threads 3 -> 2, to see what it does/)
+    @puma.await_output(/headway: autotune: threads 3 -> 2 (kept|reverted|abandoned): ./)
+    assert_match(/knob.*:threads.*3.*2/, get(@port, "/tuned").body)
+  ensure
+    over = true
+    clients&.each(&:join)
+  end
+
+  def test_autotune_is_off_by_the_environment
+    puma("autotune: true", env: { "HEADWAY_AUTOTUNE" => "0" })
+    assert_equal "[]", get(@port, "/tuned").body
+  end
+
   def test_fork_worker
     puma("", "workers 2", "fork_worker 0", *CLUSTER)
     @puma.await_output(/Worker 1.*booted/)
@@ -76,12 +99,13 @@ class PumaTest < Minitest::Test
     @puma.signal(:URG) # Puma's own signal for a refork, which Headway leaves to Puma
     @puma.await("a worker forked from worker 0") { (worker_answers.map(&:first) - before).any? }
     assert_equal ["fair 100 true"], worker_answers.map { |_, *rest| rest.join(" ") }.uniq
+    @puma.await("the numbers of both workers") { Array.new(8) { Thread.new { get(@port, "/worker").body } }.map(&:value).uniq.sort == %w[0 1] }
   end
 
   def test_an_option_that_is_not_there_is_named_in_one_line
     puma("quantum: 50", await: false)
     refute_predicate @puma.wait, :success?
-    assert_match(/\Aconfig\.rb:4:.*: quantum is no option of headway in Puma's configuration: give policy, quantum_ms, preempt, recorder or log_interval \(Headway::SettingError\)\n\z/,
+    assert_match(/\Aconfig\.rb:4:.*: quantum is no option of headway in Puma's configuration: give policy, quantum_ms, preempt, recorder, log_interval or autotune \(Headway::SettingError\)\n\z/,
                  @puma.output)
   end
 
@@ -91,6 +115,9 @@ class PumaTest < Minitest::Test
       { log_interval: "1" } => 'log_interval is "1": give seconds, such as 60',
       { recorder: { on_signal: "SIGUSR2" } } => "on_signal is USR2, which Puma listens to itself: give another, such as PROF",
       { recorder: { path: "x" } } => "recorder has :path: give a Hash of file, events, seconds, mode, wait_threshold, on_signal",
+      { autotune: 1 } => "autotune is 1: give true, or a Hash such as { threads: 2..8 }",
+      { autotune: { threads: 0..2 } } => "autotune has threads: 0..2: give a range such as 2..8",
+      { autotune: { windows: 1 } } => "windows is 1: give a whole number from 5, such as 8",
       { recorder: "x" } => 'recorder has "x": give a Hash of file, events, seconds, mode, wait_threshold, on_signal' }.each do |options, message|
       assert_equal message, assert_raises(Headway::SettingError) { Headway::Puma.configure(options, ["config.rb:1"]) }.message
     end

@@ -149,7 +149,7 @@ class TraceTest < TraceCase
   def test_identities
     random = Random.new(3)
     time = 2_000_000
-    kinds = TraceEncoder::KINDS.keys - %i[mark_begin mark_end mark]
+    kinds = TraceEncoder::KINDS.keys - %i[mark_begin mark_end mark mark_name]
     events = Array.new(5000) { [time += random.rand(100_000), random.rand(1..9), kinds.sample(random: random), random.rand(3)] }
     known = trace_of(TraceEncoder.new.events(*events).end).to_h
     known[:threads].each do |thread|

@@ -46,6 +46,7 @@ struct hw_analysed_thread {
     struct hw_number_map blamed;    /* stack -> place in blames */
     uint32_t open_mark;             /* the innermost; 0: none */
     uint32_t folded_marks;          /* open ones inside it that are not kept */
+    uint32_t ended_mark;            /* the one that ended last; 0: none, or it isn't kept */
 };
 
 struct hw_analysed_process {

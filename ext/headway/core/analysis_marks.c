@@ -37,6 +37,7 @@ end(struct hw_pass *pass, uint32_t index, uint32_t string)
 {
     struct hw_analysed_mark *marks = pass->analysis->marks;
     struct hw_analysed_thread *thread = &pass->analysis->threads[index];
+    thread->ended_mark = 0;
     if (thread->folded_marks) {
         thread->folded_marks--;
         return;
@@ -49,6 +50,14 @@ end(struct hw_pass *pass, uint32_t index, uint32_t string)
     uint32_t outer = marks[found - 1].outer;
     for (uint32_t open = thread->open_mark; open != outer; open = marks[open - 1].outer) marks[open - 1].end_ns = pass->now_ns;
     thread->open_mark = outer;
+    thread->ended_mark = found;
+}
+
+static void
+name(struct hw_pass *pass, uint32_t index, uint32_t string)
+{
+    uint32_t ended = pass->analysis->threads[index].ended_mark;
+    if (ended) pass->analysis->marks[ended - 1].string = string;
 }
 
 void
@@ -57,6 +66,7 @@ hw_pass_mark(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *
     switch (event->kind) {
       case HW_TRACE_MARK_BEGIN: begin(pass, index, event->value); break;
       case HW_TRACE_MARK_END: end(pass, index, event->value); break;
+      case HW_TRACE_MARK_NAME: name(pass, index, event->value); break;
       default: keep_mark(pass, index, event->value, true);
     }
 }

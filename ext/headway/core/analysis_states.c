@@ -170,7 +170,9 @@ thread_event(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *
         if (event->value < HW_STATE_COUNT) enter(pass, index, (enum hw_state)event->value);
         break;
       case HW_TRACE_BLAME: hw_pass_blame(pass, index, event->value); break;
-      case HW_TRACE_MARK_BEGIN: case HW_TRACE_MARK_END: case HW_TRACE_MARK: hw_pass_mark(pass, index, event); break;
+      case HW_TRACE_MARK_BEGIN: case HW_TRACE_MARK_END: case HW_TRACE_MARK: case HW_TRACE_MARK_NAME:
+        hw_pass_mark(pass, index, event);
+        break;
       default: break; /* STARTED: it is there now */
     }
 }
@@ -193,7 +195,7 @@ void
 hw_pass_event(struct hw_pass *pass, const struct hw_trace_event *event)
 {
     pass->process->events++;
-    if (event->kind == 0 || event->kind > HW_TRACE_KNOWN) return;
+    if (event->kind == 0 || event->kind == HW_TRACE_CPU || event->kind > HW_TRACE_MARK_NAME) return;
     advance(pass, event->time_ns);
     if (event->kind == HW_TRACE_GC_START || event->kind == HW_TRACE_GC_END) {
         hw_pass_gc(pass, event->kind == HW_TRACE_GC_START);

@@ -283,9 +283,28 @@ hw_reading_end_mark(struct reading *r, struct reading_thread *t, uint32_t string
     if (process->requests++ == 0) process->first_ns = t->begun_ns;
     process->last_ns = r->now_ns;
     process->busy_ns += r->now_ns - t->begun_ns;
-    put_request(r, t, class_of(r, t->outermost), NONE);
+    put_request(r, t, t->outermost, NONE);
     t->last_request = r->workload->request_count - 1;
     begin_collecting(r, t);
+}
+
+/* What a request is, its thread may only know when it is over. */
+void
+hw_reading_name_mark(struct reading *r, struct reading_thread *t, uint32_t string)
+{
+    if (t->depth == 0 && t->last_request != NONE) r->workload->requests[t->last_request].class = string;
+}
+
+/* Until here a request has its name's string for a class: not every name it had need be one. */
+void
+hw_reading_classify(struct reading *r, uint32_t first_request)
+{
+    for (uint32_t i = first_request; i < r->workload->request_count && !r->failed; i++) {
+        struct hw_request *request = &r->workload->requests[i];
+        if (request->track != NONE) continue;
+        request->class = class_of(r, request->class);
+        if (request->class == NONE) r->failed = true;
+    }
 }
 
 void

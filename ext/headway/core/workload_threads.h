@@ -49,6 +49,8 @@ struct reading_thread *hw_reading_thread(struct reading *reading, uint32_t numbe
 void hw_reading_enter(struct reading *reading, struct reading_thread *thread, enum hw_state state);
 void hw_reading_resume(struct reading *reading, struct reading_thread *thread);
 void hw_reading_preempt(struct reading *reading, struct reading_thread *thread);
+void hw_reading_name_mark(struct reading *reading, struct reading_thread *thread, uint32_t string);
+void hw_reading_classify(struct reading *reading, uint32_t first_request); /* once all events are read */
 void hw_reading_exit(struct reading *reading, struct reading_thread *thread);
 void hw_reading_cpu(struct reading *reading, struct reading_thread *thread, uint32_t cpu_us);
 void hw_reading_begin_mark(struct reading *reading, struct reading_thread *thread, uint32_t string);

@@ -25,6 +25,7 @@ thread_event(struct reading *r, struct reading_thread *t, const struct hw_trace_
         break;
       case HW_TRACE_MARK_BEGIN: hw_reading_begin_mark(r, t, event->value); break;
       case HW_TRACE_MARK_END: hw_reading_end_mark(r, t, event->value); break;
+      case HW_TRACE_MARK_NAME: hw_reading_name_mark(r, t, event->value); break;
       default: break;
     }
 }
@@ -127,7 +128,9 @@ hw_workload_read(struct hw_workload *workload, const char *path, uint64_t longes
     bool opened = read_names(&r, path, longest, damage) && hw_trace_open(&reader, path, longest);
     if (opened) {
         r.process = add_process(workload, &reader.header);
+        uint32_t first_request = workload->request_count;
         if (r.process) read_events(&r, &reader);
+        hw_reading_classify(&r, first_request);
         if (r.process) r.process->damage = reader.damage;
         bool whole = r.process && goes_on(&r);
         if (!whole) *damage = (struct hw_trace_damage){ .offset = reader.offset, .what = "not enough memory to read it" };

@@ -64,7 +64,8 @@ module Headway
       def unmarked
         return if @workload.marked?
 
-        "no requests are marked: figures are of whole threads, burst by burst (Headway.mark(\"name\") { ... } around a request marks it)"
+        "no requests are marked: figures are of whole threads, burst by burst (Headway::Rack and Headway::Sidekiq mark them, and so does " \
+          "Headway.mark(\"name\") { ... } around one)"
       end
 
       def untold

@@ -16,7 +16,7 @@ module Headway
 
       def finish(_name, _id, payload)
         mark = payload.delete(:headway_mark) or return
-        Integrations::Guard.guard("Headway's markers") { Native.end_mark(mark) }
+        Integrations::Guard.guard("Headway's markers") { Native.end_mark(mark, nil) }
       end
 
       private

@@ -5,8 +5,8 @@
 #   plugin :headway
 #   headway policy: :fair, quantum_ms: 50, log_interval: 60      # if something is to be otherwise than by default
 #
-# Options are those of Headway.start; recorder:, a Hash of those of Headway::Recorder.start; and log_interval:, seconds between lines
-# in Puma's log. Puma.stats and pumactl stats have headway_… of each worker.
+# Options are those of Headway.start; recorder:, a Hash of those of Headway::Recorder.start; log_interval:, seconds between lines in
+# Puma's log; autotune:, true or a Hash of those of Headway::Autotune.start and threads:, a range. Puma.stats and pumactl stats have headway_… of each worker.
 
 require "puma/plugin"
 require "puma/dsl"

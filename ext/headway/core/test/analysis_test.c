@@ -53,10 +53,11 @@ TEST(marks_nest_and_end_with_their_thread)
 {
     ANALYSE(EVENT(100, 1, MARK_BEGIN, .value = 1), EVENT(110, 1, MARK_BEGIN, .value = 2), EVENT(115, 1, MARK, .value = 3),
             EVENT(120, 1, MARK_BEGIN, .value = 2), EVENT(130, 1, MARK_END, .value = 2), EVENT(140, 1, MARK_END, .value = 1),
-            EVENT(150, 1, MARK_END, .value = 9), EVENT(160, 1, MARK_BEGIN, .value = 4), EVENT(170, 1, EXITED),
+            EVENT(145, 1, MARK_NAME, .value = 7), EVENT(150, 1, MARK_END, .value = 9), EVENT(155, 1, MARK_NAME, .value = 8),
+            EVENT(160, 1, MARK_BEGIN, .value = 4), EVENT(170, 1, EXITED),
             EVENT(180, 1, MARK, .value = 3), EVENT(190, 2, KNOWN));
     static const struct { uint32_t string; uint64_t start_ns, end_ns; bool instant; } expected[] = {
-        { 1, 100, 140, false }, { 2, 110, 140, false }, { 3, 115, 115, true }, { 2, 120, 130, false }, { 4, 160, 170, false },
+        { 7, 100, 140, false }, { 2, 110, 140, false }, { 3, 115, 115, true }, { 2, 120, 130, false }, { 4, 160, 170, false },
         { 3, 180, 180, true }
     };
     CHECK_EQUAL(6, analysis.mark_count);

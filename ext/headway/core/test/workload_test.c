@@ -53,11 +53,11 @@ TEST(a_request_is_what_was_marked_without_its_waits)
         EVENT(AT(25), 1, MARK_BEGIN, .value = 2),
         EVENT(AT(30), 1, PREEMPTED), EVENT(AT(31), 2, RESUMED), EVENT(AT(40), 2, SUSPENDED), EVENT(AT(41), 1, RESUMED),
         EVENT(AT(50), 1, SUSPENDED), EVENT(AT(55), 1, PREEMPTED), EVENT(AT(60), 1, RESUMED), /* the VM's slice */
-        EVENT(AT(61), 1, MARK_END, .value = 2),
+        EVENT(AT(61), 1, MARK_END, .value = 2), EVENT(AT(61), 1, MARK_NAME, .value = 3), /* inside: no request's */
         EVENT(AT(70), 1, SUSPENDED), EVENT(AT(170), 1, READY), EVENT(AT(175), 1, RESUMED),
         EVENT(AT(180), 1, MARK_END, .value = 1),
         EVENT(AT(190), 1, SUSPENDED), EVENT(AT(290), 1, READY), EVENT(AT(290), 1, RESUMED), /* waits for work */
-        EVENT(AT(295), 1, MARK_BEGIN, .value = 1), EVENT(AT(300), 1, MARK_END, .value = 1),
+        EVENT(AT(295), 1, MARK_BEGIN, .value = 3), EVENT(AT(300), 1, MARK_END, .value = 3), EVENT(AT(300), 1, MARK_NAME, .value = 1),
         EVENT(AT(310), 1, MARK_BEGIN, .value = 1), EVENT(AT(315), 1, SUSPENDED), /* isn't done at the end */
     };
     read_trace(events, COUNT(events));
@@ -76,6 +76,7 @@ TEST(a_request_is_what_was_marked_without_its_waits)
 
     uint32_t light = hw_workload_class(&work, "light", 5);
     CHECK_EQUAL(2, work.classes[light].count);
+    CHECK_EQUAL(2, work.class_count); /* with the other thread's: a name a request had before is no class */
     CHECK_EQUAL(1, work.processes[0].workers);
     CHECK_EQUAL(1, work.processes[0].most_at_once);
     CHECK_EQUAL(3, work.processes[0].dropped);

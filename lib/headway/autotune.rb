@@ -1,0 +1,205 @@
+# frozen_string_literal: true
+
+require_relative "../headway"
+require_relative "notices"
+require_relative "integrations/guard"
+require_relative "integrations/options"
+
+module Headway
+  class Autotune # named before its parts are, so that they don't ask for this file again
+  end
+end
+
+require_relative "autotune/collector"
+require_relative "autotune/knob"
+require_relative "autotune/search"
+
+module Headway
+  # Tunes this process while it runs, in small steps, each of which must prove itself on the process's own requests and jobs
+  # ({Work}): docs/autotune.md. Off unless it is started, and where HEADWAY_AUTOTUNE is 0.
+  #
+  #   Headway::Autotune.start                                           # the quantum, 10 to 200 ms
+  #   Headway::Autotune.start(knobs: { workers: pool }, window: 30)     # and whatever has value, value= and range
+  #   Headway::Autotune.current.history                                 # what was tried, and what came of it
+  class Autotune
+    QUANTUM_MS = (10..200)
+    # Looks at backlogs in a window.
+    LOOKS = 20
+    STOP_S = 2
+    WINDOWS_CHECK = lambda do |name, value|
+      value.is_a?(Integer) && value >= 5 or raise SettingError, "#{name} is #{value.inspect[0, 60]}: give a whole number from 5, such as 8"
+    end
+    SAMPLES_CHECK = lambda do |name, value|
+      value.is_a?(Integer) && value >= 20 or raise SettingError, "#{name} is #{value.inspect[0, 60]}: give a whole number from 20, such as 100"
+    end
+    QUANTUM_CHECK = lambda do |name, value|
+      bounds = Settings::QUANTUM_RANGE_MS
+      inside = value.is_a?(Range) && [value.begin, value.end].all? { |bound| bound.is_a?(Numeric) && bounds.cover?(bound) } &&
+               value.begin <= value.end
+      inside || value == false or
+        raise SettingError, "#{name} is #{value.inspect[0, 60]}: give a range of milliseconds, such as 10..200, or false to leave it alone"
+    end
+    KNOBS_CHECK = lambda do |name, value|
+      value.is_a?(Hash) or raise SettingError, "#{name} is #{value.inspect[0, 60]}: give a Hash of names and objects with value, value= and range"
+      value.each { |knob, actuator| Knob.new(knob, actuator) }
+    end
+    CHECKS = { window: Integrations::Options::SECONDS, windows: WINDOWS_CHECK, samples: SAMPLES_CHECK, quantum_ms: QUANTUM_CHECK,
+               knobs: KNOBS_CHECK, log: Integrations::Options::CALLABLE }.freeze
+    OPTIONS = Integrations::Options.new("Headway::Autotune.start", CHECKS, start: false)
+    private_constant :LOOKS, :STOP_S, :WINDOWS_CHECK, :SAMPLES_CHECK, :QUANTUM_CHECK, :KNOBS_CHECK, :CHECKS, :OPTIONS
+
+    # Goes on in a forked child, from the setting that proved best, with windows of the child's own.
+    module AfterFork
+      def _fork
+        super.tap { |pid| Autotune.current&.go_on if pid.zero? }
+      end
+    end
+    private_constant :AfterFork
+
+    class << self
+      # @return [Autotune, nil] what tunes this process
+      attr_reader :current
+
+      # Starts tuning; what tuned before, stops.
+      #
+      # @param window [Numeric] seconds: 10
+      # @param windows [Integer] windows compared with as many: 5
+      # @param samples [Integer] works without which a window counts for nothing: 100
+      # @param quantum_ms [Range, false] in which the quantum may move: 10..200; false: it is left alone
+      # @param knobs [Hash{Symbol => #value, #value=, #range}] what else may move, see {Knob}
+      # @param log [#call] gets each line, with the reasons; default: standard error
+      # @return [Autotune, nil] nil: HEADWAY_AUTOTUNE is 0, or Headway isn't at work here
+      # @raise [SettingError] a value that means nothing
+      def start(**options)
+        options = check(options)
+        stop
+        return if off? || !Headway.started?
+
+        Process.singleton_class.prepend(AfterFork)
+        @current = new(**options).run
+      end
+
+      # @param options [Hash] for {start}
+      # @return [Hash] those that were given
+      # @raise [SettingError]
+      def check(options) = OPTIONS.check(options)
+
+      # Stops tuning, and leaves the setting that proved best.
+      #
+      # @return [Boolean] whether anything tuned
+      def stop
+        tuner, @current = @current, nil
+        tuner&.stop
+        !tuner.nil?
+      end
+
+      # @return [Boolean] whether the environment forbids it
+      # @raise [SettingError] when HEADWAY_AUTOTUNE is neither 0 nor 1
+      def off?(env = ENV)
+        value = env["HEADWAY_AUTOTUNE"]
+        return value == "0" if [nil, "", "0", "1"].include?(value)
+
+        raise SettingError, "HEADWAY_AUTOTUNE is #{value.scrub.inspect[0, 60]}: give 0 or 1"
+      end
+    end
+
+    private_class_method :new
+
+    # @api private
+    def initialize(window: 10, windows: 5, samples: 100, quantum_ms: QUANTUM_MS, knobs: {}, log: nil)
+      @broken = false
+      @window = window
+      @windows = windows
+      @samples = samples
+      @log = log || ->(line) { warn(line) }
+      @knobs = knobs.map { |name, actuator| Knob.new(name, actuator) }
+      raise SettingError, "knobs has quantum_ms, which Headway's own is called: give another name" if quantum_ms && knobs.key?(:quantum_ms)
+
+      @knobs.unshift(Knob.new(:quantum_ms, Quantum.new(quantum_ms))) if quantum_ms
+      raise SettingError, "quantum_ms is false and there are no knobs: give something to tune" if @knobs.empty?
+    end
+
+    # @return [Array<Step>] what was tried in this process, the latest last
+    def history = @search.history
+
+    # @return [Hash{Symbol => Numeric}] the setting that has proved best so far
+    def base = @search.base
+
+    # @return [Boolean]
+    def running? = @thread&.alive? || false
+
+    # @api private
+    # @return [Autotune] itself
+    def run
+      @search = Search.new(knobs: @knobs, values: @search&.base || values, windows: @windows, samples: @samples) { |line| say(line) }
+      collector = Collector.new
+      wake = @wake = Queue.new
+      Work.unsubscribe(@subscription) if @subscription
+      @subscription = Work.subscribe { |work| collector.add(work) }
+      @thread = Thread.new { tune(collector, wake) }
+      @thread.name = "headway autotune"
+      @thread.thread_variable_set(:fork_safe, true) # spares a preloading Puma its warning: a child starts its own
+      @thread.report_on_exception = false
+      self
+    end
+
+    # @api private
+    # @return [void]
+    def go_on
+      run unless @broken
+    end
+
+    # @api private
+    # @return [void]
+    def stop
+      @wake.close
+      return if @thread == Thread.current
+
+      @thread.join(STOP_S) || @thread.kill # a knob that hangs is its owner's
+    end
+
+    private
+
+    # Whatever goes wrong in here, a knob's own code included, ends the tuning and nothing else.
+    def tune(collector, wake)
+      set(base) # a forked child may have come into a trial of its parent's
+      set(@search.take(collector.close(@backlogs), values)) while wait(wake)
+      set(@search.stop(values))
+    rescue Exception => error # rubocop:disable Lint/RescueException
+      @broken = true
+      Notices.add("autotune ended: #{error.message.lines.first.to_s.chomp} (#{error.class}) at #{error.backtrace&.first}")
+      restore
+    ensure
+      Work.unsubscribe(@subscription)
+    end
+
+    # @return [Boolean] whether the window went by, and it wasn't told to stop
+    def wait(wake)
+      @backlogs = []
+      LOOKS.times do
+        wake.pop(timeout: @window / LOOKS.to_f)
+        return false if wake.closed?
+
+        backlog&.then { |waiting| @backlogs << waiting }
+      end
+      true
+    end
+
+    def backlog = @knobs.filter_map(&:backlog).then { |backlogs| backlogs.sum unless backlogs.empty? }
+
+    def values = @knobs.to_h { |knob| [knob.name, knob.value] }
+
+    def set(wanted)
+      @knobs.each { |knob| knob.value = wanted[knob.name] if knob.value != wanted[knob.name] }
+    end
+
+    # Each for itself: one of them may be what is broken.
+    def restore
+      @knobs.each do |knob|
+        Integrations::Guard.guard("autotune's return to #{knob.name} #{base[knob.name]}") { knob.value = base[knob.name] }
+      end
+    end
+
+    def say(line) = @log.call("headway: autotune: #{line}")
+  end
+end

@@ -1,0 +1,165 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "autotune/plant"
+
+# Headway::Autotune in a running process. Whether its steps help is search_test's question.
+class AutotuneTest < Minitest::Test
+  FAST = { window: 0.04, windows: 5, samples: 20 }.freeze
+
+  def setup
+    skip Headway.unsupported_reason unless Headway.supported?
+    @lines = Queue.new
+  end
+
+  def teardown
+    @over = true
+    @feeder&.join
+    Headway.stop
+    Headway.quantum_ms = 100
+  end
+
+  def test_it_moves_the_quantum_and_leaves_it_as_it_proved_best
+    start(quantum_ms: 50..100)
+    await("a step") { lines.grep(/autotune: quantum_ms 100 -> 50, to see what it does/).any? }
+    await("its end") { current.history.any? }
+    step = current.history.first
+    assert_equal [:quantum_ms, 100, 50], [step.knob, step.from, step.to]
+    assert_includes %i[kept reverted abandoned], step.outcome
+    assert_operator step.before["Feed"][:per_s], :>, 0
+    tuner = current
+    assert Headway::Autotune.stop
+    refute Headway::Autotune.stop
+    assert_nil current
+    assert_equal tuner.base[:quantum_ms], Headway.quantum_ms
+  end
+
+  def test_a_knob_of_ones_own_is_put_back_at_the_end
+    dial = Autotuning::Dial.new(8, 4..8)
+    start(quantum_ms: false, knobs: { workers: dial })
+    await("a step") { dial.value == 6 }
+    Headway.stop
+    assert_equal 8, dial.value
+    refute_includes Thread.list.map(&:name), "headway autotune"
+  end
+
+  def test_an_error_is_said_once_and_ends_it_and_nothing_else
+    dial = Autotuning::Dial.new(8, 4..8)
+    def dial.value=(value)
+      super
+      raise NotImplementedError, "the pool is gone" if value == 6
+    end
+    _, err = capture_io do
+      tuner = start(quantum_ms: false, knobs: { workers: dial })
+      await("the end") { !tuner.running? }
+    end
+    assert_match(/\Aheadway: autotune ended: the pool is gone \(NotImplementedError\) at .*autotune_test\.rb/, err)
+    assert_equal 1, err.lines.size
+    assert_equal 8, dial.value
+    assert_predicate Headway, :started?
+  end
+
+  def test_a_broken_log_ends_it_too
+    _, err = capture_io do
+      Headway.start
+      feed
+      tuner = Headway::Autotune.start(**FAST, log: ->(_) { raise "disk full" })
+      await("the end") { !tuner.running? }
+    end
+    assert_match(/autotune ended: disk full/, err)
+    assert_equal 100, Headway.quantum_ms
+  end
+
+  def test_too_little_work_moves_nothing
+    Headway.start
+    Headway::Autotune.start(**FAST, log: ->(line) { @lines << line })
+    sleep 0.5
+    assert_empty lines
+    assert_equal 100, Headway.quantum_ms
+  end
+
+  def test_off_by_the_environment_and_without_headway
+    assert_nil Headway::Autotune.start
+    ENV["HEADWAY_AUTOTUNE"] = "0"
+    Headway.start
+    assert_nil Headway::Autotune.start
+    ENV["HEADWAY_AUTOTUNE"] = "off"
+    error = assert_raises(Headway::SettingError) { Headway::Autotune.start }
+    assert_equal 'HEADWAY_AUTOTUNE is "off": give 0 or 1', error.message
+  ensure
+    ENV.delete("HEADWAY_AUTOTUNE")
+  end
+
+  def test_a_forked_child_goes_on_by_itself
+    dial = Autotuning::Dial.new(8, 4..8)
+    tuner = start(quantum_ms: false, knobs: { workers: dial })
+    await("a step") { dial.value == 6 }
+    read, write = IO.pipe
+    pid = fork do
+      @over = false
+      @feeder = nil
+      feed
+      await("a step of the child's") { dial.value == 8 && current.running? }
+      await("its history") { current.history.any? }
+      write.puts "ok #{current.equal?(tuner)} #{current.history.first.from}"
+      exit!(0)
+    end
+    write.close
+    assert_equal "ok true 8\n", read.gets
+    assert_predicate tuner, :running?
+  ensure
+    read&.close
+    Process.wait(pid) if pid
+  end
+
+  def test_values_that_mean_nothing
+    range = Struct.new(:value, :range)
+    { { window: 0 } => "window is 0: give seconds, such as 60",
+      { windows: 2 } => "windows is 2: give a whole number from 5, such as 8",
+      { samples: 1.5 } => "samples is 1.5: give a whole number from 20, such as 100",
+      { quantum_ms: 0..5 } => "quantum_ms is 0..5: give a range of milliseconds, such as 10..200, or false to leave it alone",
+      { quantum_ms: true } => "quantum_ms is true: give a range of milliseconds, such as 10..200, or false to leave it alone",
+      { knobs: [1] } => "knobs is [1]: give a Hash of names and objects with value, value= and range",
+      { knobs: { pool: 1 } } => "knob pool has no value, value=, range: give an object with value, value= and range",
+      { knobs: { pool: range.new(1, 1..) } } => "knob pool has the range 1..: give one such as 1..16",
+      { knobs: { quantum_ms: range.new(1, 1..2) } } => "knobs has quantum_ms, which Headway's own is called: give another name",
+      { log: "x" } => 'log is "x": give a lambda',
+      { quantum_ms: false } => "quantum_ms is false and there are no knobs: give something to tune",
+      { thread: 1 } => "thread is no option of Headway::Autotune.start: give window, windows, samples, quantum_ms, knobs or log" }.each do |options, message|
+      Headway.start
+      assert_equal message, assert_raises(Headway::SettingError) { Headway::Autotune.start(**options) }.message
+    end
+    assert_nil current
+  end
+
+  private
+
+  def current = Headway::Autotune.current
+
+  def start(**options)
+    Headway.start
+    feed
+    Headway::Autotune.start(**FAST, log: ->(line) { @lines << line }, **options)
+  end
+
+  # Works in plenty.
+  def feed
+    @feeder = Thread.new do
+      until @over
+        30.times { Headway::Work.start(:job, "Feed").finish }
+        sleep 0.001
+      end
+    end
+  end
+
+  def lines = Array.new(@lines.size) { @lines.pop }.tap { |lines| lines.each { |line| @lines << line } }
+
+  def await(what)
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 30
+    until yield
+      raise "#{what}: not within 30 s: #{lines}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+
+      sleep 0.005
+    end
+  end
+end

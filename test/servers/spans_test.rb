@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "headway"
+require "headway/workload"
+require "json"
+require "rack"
+require "servers/server_process"
+
+# Requests and jobs as spans of a recording, which predict and advise take for requests: no mark in the program.
+class SpansTest < Minitest::Test
+  include Harness::Serving
+
+  APP = <<~RUBY
+    require "headway"
+    use Headway::Rack, route: ->(env) { env["PATH_INFO"] == "/heavy" ? "heavy" : "light" }
+    run(lambda do |env|
+      env["PATH_INFO"] == "/heavy" ? 200_000.times { } : sleep(0.002)
+      [200, {}, ["hello"]]
+    end)
+  RUBY
+
+  def test_a_puma_under_headway_run_gives_figures_by_class
+    write("config.ru", APP)
+    port = Harness::ServerProcess.free_port
+    write("puma.rb", "threads 2, 2\nbind 'tcp://127.0.0.1:#{port}'\n")
+    headway = File.expand_path("../../exe/headway", __dir__)
+    puma = serve(headway, "run", "--policy", "observe", "--record", "out.headway", "--",
+                 RbConfig.ruby, "-I", File.join(Harness::ServerProcess::ROOT, "lib"), gem_program("puma"), "-C", "puma.rb", "config.ru")
+    puma.await_output(/Use Ctrl-C to stop/)
+    Net::HTTP.start("127.0.0.1", port) { |http| 40.times { |number| http.get(number % 4 == 0 ? "/heavy" : "/items/#{number}") } }
+    puma.stop(:INT)
+
+    out, status = headway_json(headway, "predict", "out.headway", "--threads", "2")
+    assert status, out
+    recorded = JSON.parse(out).fetch("recorded").fetch("classes").to_h { |row| [row["name"], row["count"]] }
+    assert_equal({ "heavy" => 10, "light" => 30 }, recorded)
+    out, status = headway_json(headway, "advise", "out.headway")
+    assert status, out
+  end
+
+  def test_a_request_is_a_span_to_its_last_byte_and_is_called_as_it_is_known_at_the_end
+    body = Class.new { def each = sleep(0.01).then { yield "late" } }.new
+    stack = Rack::Lint.new(Headway::Rack.new(->(_) { [200, {}, body] }, route: ->(_) { "streamed" }))
+    trace, workload = recorded { 3.times { |number| Rack::MockRequest.new(stack).get("/slug-#{number}") } }
+    assert_equal ["streamed"] * 3, trace[:marks].map { |mark| mark[:name] }
+    trace[:marks].each { |mark| assert_operator mark[:end_s] - mark[:start_s], :>=, 0.01 }
+    assert_equal [["streamed", 3]], workload.kinds.map { |kind| [kind.name, kind.count] }
+    assert_equal 1, workload.facts[:classes].count { |row| row[:name].start_with?("GET", "streamed") }, "names it had before"
+  end
+
+  def test_a_job_is_a_span_also_inside_of_a_request_and_after_an_error
+    trace, workload = recorded do
+      request = Headway::Work.start(:request) { "provisional" }
+      Headway::Work.start(:job, "Mail").finish
+      request.name = "GET /mail"
+      request.finish(RuntimeError.new("x"))
+      request.finish
+      Headway::Work.start(:job, "Alone").finish
+    end
+    assert_equal ["Alone", "GET /mail", "Mail"], trace[:marks].map { |mark| mark[:name] }.sort
+    assert_equal ["Alone", "GET /mail"], workload.kinds.map(&:name).sort
+  end
+
+  def test_what_is_finished_on_another_thread_takes_no_span_of_others
+    trace, workload = recorded do
+      work = Headway::Work.start(:request)
+      work.name = "elsewhere"
+      Thread.new { work.finish }.join
+      left = Headway::Work.start(:request) { "left" }
+      second = Headway::Work.start(:request)
+      second.name = "second"
+      second.finish
+      Thread.new { left.finish }.join
+    end
+    assert_equal %w[elsewhere left second], trace[:marks].map { |mark| mark[:name] }.sort
+    assert_equal({ "elsewhere" => 1, "left" => 1, "second" => 1 }, workload.kinds.to_h { |kind| [kind.name, kind.count] })
+  end
+
+  def test_a_recording_that_begins_or_ends_in_a_work_breaks_nothing
+    Headway.start
+    early = Headway::Work.start(:job, "early")
+    _, workload = recorded do
+      early.finish
+      Headway::Work.start(:job, "whole").finish
+      @late = Headway::Work.start(:job, "late")
+    end
+    @late.finish
+    assert_equal ["whole"], workload.kinds.map(&:name)
+    trace, = recorded { @late.finish }
+    assert_empty trace[:marks]
+  end
+
+  private
+
+  def recorded
+    @recordings = @recordings.to_i + 1
+    file = File.join(@directory, "out#{@recordings}.headway")
+    Headway.start(policy: :observe) unless Headway.started?
+    Headway::Recorder.start(file: file)
+    yield
+    Headway::Recorder.stop
+    [Headway::Trace.open(file).to_h, Headway::Workload.open(file)]
+  end
+
+  def headway_json(headway, *arguments)
+    out = IO.popen([RbConfig.ruby, "-I", File.join(Harness::ServerProcess::ROOT, "lib"), headway, *arguments, "--json"],
+                   chdir: @directory, err: %i[child out], &:read)
+    [out, $?.success?]
+  end
+end
