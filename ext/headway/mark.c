@@ -47,7 +47,7 @@ static VALUE
 end_mark(VALUE data)
 {
     const struct mark *mark = (const struct mark *)data;
-    if (recorder->session == mark->session) hw_record(recorder, HW_TRACE_MARK_END, mark->thread, mark->name, hw_now_ns());
+    if (recorder->session == mark->session) hw_record_with_gvl(recorder, HW_TRACE_MARK_END, mark->thread, mark->name, hw_now_ns());
     return Qnil;
 }
 
@@ -62,7 +62,7 @@ mark(VALUE self, VALUE name)
     uint64_t now = hw_now_ns();
     hw_definitions_refresh(now);
     struct mark mark = { record->number, name_number(name), recorder->session };
-    hw_record(recorder, block ? HW_TRACE_MARK_BEGIN : HW_TRACE_MARK, mark.thread, mark.name, hw_now_ns());
+    hw_record_with_gvl(recorder, block ? HW_TRACE_MARK_BEGIN : HW_TRACE_MARK, mark.thread, mark.name, hw_now_ns());
     return block ? rb_ensure(yield_mark, Qnil, end_mark, (VALUE)&mark) : Qnil;
 }
 
@@ -77,7 +77,7 @@ begin_mark(VALUE self, VALUE name)
     if (record == NULL) return Qnil;
     hw_definitions_refresh(hw_now_ns());
     uint32_t number = name_number(name);
-    hw_record(recorder, HW_TRACE_MARK_BEGIN, record->number, number, hw_now_ns());
+    hw_record_with_gvl(recorder, HW_TRACE_MARK_BEGIN, record->number, number, hw_now_ns());
     return ULL2NUM(recorder->session << NAME_BITS | number);
 }
 

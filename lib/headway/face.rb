@@ -35,6 +35,7 @@ module Headway
     #
     # @return [Boolean] whether it was started
     def stop
+      Control.close # first, so that no client starts another recording
       Recorder.stop
       Native.stop
     end
