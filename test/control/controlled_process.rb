@@ -37,15 +37,16 @@ module ControlledProcesses
   end
 
   # @param code [String] run after Headway.start; `ready` in it says that the test may go on
-  def program(code, env: {}, start: "Headway.start", sockets: @sockets, wait: true)
+  # @param input [Boolean] whether it gets an input of its own
+  def program(code, env: {}, start: "Headway.start", sockets: @sockets, wait: true, input: false)
     out, child_out = IO.pipe
-    child_in, input = IO.pipe
+    child_in, input = IO.pipe if input
     err = File.join(@directory, "err#{@programs.size}")
     text = "$stdout.sync = true\ndef ready = puts(#{READY.inspect})\nrequire 'headway'\n#{start}\n#{code}"
     pid = Process.spawn(CLEAN.merge("HEADWAY_CONTROL_DIR" => sockets, **env), RbConfig.ruby, "-I#{File.join(ROOT, "lib")}",
-                        "-I#{File.join(ROOT, "test")}", "-e", text, in: child_in, out: child_out, err: err)
-    [child_in, child_out].each(&:close)
-    @programs << (program = Program.new(pid, out, err, sockets, input))
+                        "-I#{File.join(ROOT, "test")}", "-e", text, in: child_in || :in, out: child_out, err: err)
+    [child_in, child_out].compact.each(&:close)
+    @programs << (program = Program.new(pid, out, err, sockets, input || nil))
     await_ready(program) if wait
     program
   end
@@ -98,7 +99,7 @@ module ControlledProcesses
     status = nil
     await("the program ends", limit) { status = Process.wait2(program.pid, Process::WNOHANG)&.last }
     program.pid = nil
-    [program.out, program.input].each(&:close)
+    [program.out, program.input].compact.each(&:close)
     status
   end
 

@@ -53,7 +53,8 @@ class ControlRecordTest < Minitest::Test
   end
 
   def test_the_recording_goes_on_to_the_end_of_the_process
-    program = program("Thread.new { sleep 0.001 while true }.name = 'napper'; ready; gets; Process.wait(fork { Thread.new { }.join })")
+    program = program("Thread.new { sleep 0.001 while true }.name = 'napper'; ready; gets; Process.wait(fork { Thread.new { }.join })",
+                      input: true)
     assert_quiet_success record(program.pid, "start", file)
     program.input.puts
     assert ended(program).success?
@@ -64,7 +65,7 @@ class ControlRecordTest < Minitest::Test
   end
 
   def test_what_ruby_started_and_what_a_client_started
-    program = program(<<~RUBY)
+    program = program(<<~RUBY, input: true)
       Headway::Recorder.start(file: #{file.inspect})
       Headway.mark("one") { ready; gets }
       puts Headway::Recorder.recording?
@@ -127,7 +128,7 @@ class ControlRecordTest < Minitest::Test
 
   # Marks, collections, threads, forks and Ruby's own recordings while clients start and stop others.
   def test_everything_at_once
-    program = program(<<~RUBY)
+    program = program(<<~RUBY, input: true)
       GC.disable
       stop = false
       threads = 2.times.map { Thread.new { Headway.mark("x") { Thread.pass } until stop } }
