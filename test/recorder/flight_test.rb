@@ -82,6 +82,11 @@ class RecorderFlightTest < Harness::RecorderTest
     end
   end
 
+  def test_the_alarm_hides_no_deadlock
+    run = program("Headway.start; Headway::Recorder.start(mode: :flight, wait_threshold: 1); Thread.new { Queue.new.pop }.join")
+    assert_match(/No live threads left. Deadlock\?/, run.err)
+  end
+
   def test_a_dump_under_load_disturbs_nobody
     with_headway(:fair_signal) do
       Headway::Recorder.start(mode: :flight, events: 5000)
