@@ -2,9 +2,8 @@
  *
  * on_job: with the GVL, on any thread, POSTPONED_JOB and TRAP masked. It calls no method, so nothing of the program runs and no
  * interrupt is checked, and it ends after JOB_NS: what is left is asked for again. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
+#include <ruby.h> /* first: it says what is wanted of the system's headers */
+
 #include "binding.h"
 
 #include <errno.h>
