@@ -39,7 +39,7 @@ static void
 set_up(void)
 {
     strcpy(directory, "/tmp/hw-control-XXXXXX");
-    if (mkdtemp(directory) == NULL) abort();
+    if (mkdtemp(directory) == NULL || chdir(directory) != 0) abort(); /* where dumps go that were given no path */
     static bool initialised; /* once: its records are kept for reuse */
     if (!initialised) CHECK(hw_runtime_init(&runtime, ignore_trigger) && hw_strings_init(&strings) && hw_stacks_init(&stacks));
     initialised = true;
@@ -77,10 +77,12 @@ clean_directory(void)
 static void
 tear_down(void)
 {
+    if (chdir("/") != 0) abort();
     hw_control_close(&control);
     hw_runtime_stop(&runtime);
     free(control.clients);
     CHECK_EQUAL(0, files());
+    clean_directory();
     rmdir(control.facts.directory);
     rmdir(directory);
 }
@@ -292,7 +294,6 @@ TEST(everything_at_once)
     }
     CHECK(unlink(dump) == 0, "a dump was made");
     end_recording();
-    clean_directory();
     tear_down();
 }
 
@@ -329,7 +330,6 @@ TEST(forks_while_clients_ask)
     atomic_store(&over, true);
     pthread_join(client, NULL);
     end_recording();
-    clean_directory();
     tear_down();
 }
 
@@ -433,7 +433,6 @@ TEST(a_wait_that_lasts_is_dumped)
     CHECK(records("false", "flight"));
     hw_runtime_event(&runtime, holder, HW_EVENT_EXITED);
     hw_runtime_event(&runtime, waiter, HW_EVENT_EXITED);
-    clean_directory();
     tear_down();
 }
 
