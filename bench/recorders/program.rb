@@ -46,8 +46,36 @@ module Saturated
   end
 end
 
+# Puma with eight threads and as much as they can do; each request computes for some 0.1 ms and waits for 0.5 ms. A round is a request.
+module PumaUnderLoad
+  CONNECTIONS = 16
+
+  def self.run(seconds)
+    require "puma"
+    require "puma/server"
+    require "rbconfig"
+    server = Puma::Server.new(method(:answer), nil, min_threads: 8, max_threads: 8, log_writer: Puma::LogWriter.null)
+    port = server.add_tcp_listener("127.0.0.1", 0).addr[1]
+    server.run
+    load = [RbConfig.ruby, "--disable=gems", File.expand_path("requests.rb", __dir__), port, CONNECTIONS, seconds].map(&:to_s)
+    rounds = IO.popen({ "RUBYOPT" => nil }, load, &:read).to_i
+    raise "the requests failed" unless rounds.positive?
+
+    rounds
+  ensure
+    server&.stop(true)
+  end
+
+  def self.answer(_env)
+    number = 0
+    number += 1 while number < 4000
+    sleep 0.0005
+    [200, { "content-type" => "text/plain" }, ["done\n"]]
+  end
+end
+
 arm = Arms::ALL.fetch(ARGV[0])
-workload = { "handovers" => Handovers, "saturated" => Saturated }.fetch(ARGV[1])
+workload = { "handovers" => Handovers, "saturated" => Saturated, "puma" => PumaUnderLoad }.fetch(ARGV[1])
 Dir.mktmpdir do |directory|
   path = File.join(directory, "trace")
   arm.start(path)

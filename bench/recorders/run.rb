@@ -34,7 +34,7 @@ def summary(values)
 end
 
 results = Hash.new { |hash, workload| hash[workload] = Hash.new { |arms, arm| arms[arm] = [] } }
-%w[handovers saturated].each do |workload|
+%w[handovers saturated puma].each do |workload|
   settings[:runs].times do |run|
     Arms::ALL.each_key do |arm|
       warn "#{workload}, run #{run + 1}: #{arm}"

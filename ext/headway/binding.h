@@ -36,7 +36,6 @@ void hw_blame_sample(const struct hw_thread *record, uint64_t weight_ns, uint64_
 void hw_blame_resolve(uint64_t until_ns); /* with the GVL, where objects may be made */
 
 /* record.c */
-extern bool hw_record_ending;   /* a stop is under way without the GVL */
 void hw_record_init(VALUE headway, VALUE native);
 bool hw_record_takes(void);     /* whether something records, and goes on to */
 void hw_record_finish(void);    /* when the VM ends */

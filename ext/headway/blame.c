@@ -31,7 +31,7 @@ hw_blame_sample(const struct hw_thread *record, uint64_t weight_ns, uint64_t now
     if (weight_ns == 0) return;
     int depth = rb_profile_frames(0, HW_STACK_DEEPEST, codes, lines);
     uint32_t stack = hw_stacks_add(&hw_stacks, codes, lines, depth > 0 ? (unsigned)depth : 0, weight_ns);
-    if (stack) hw_record(&hw_runtime.recorder, HW_TRACE_BLAME, record->number, stack, now);
+    if (stack) hw_record_with_gvl(&hw_runtime.recorder, HW_TRACE_BLAME, record->number, stack, now);
     hw_runtime.recorder.folded = hw_stacks.folded;
 }
 

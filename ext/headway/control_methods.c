@@ -2,11 +2,16 @@
  *
  * on_job: with the GVL, on any thread, POSTPONED_JOB and TRAP masked. It calls no method, so nothing of the program runs and no
  * interrupt is checked, and it ends after JOB_NS: what is left is asked for again. */
+#include <ruby.h> /* first: it says what is wanted of the system's headers */
+
 #include "binding.h"
 
 #include <errno.h>
 #include <ruby/debug.h>
+#include <sched.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define JOB_NS (2 * HW_NS_PER_MS)
 
@@ -37,19 +42,38 @@ copy(char *to, size_t capacity, VALUE string)
     to[length] = '\0';
 }
 
-/* Native.control_open(directory, headway, ruby, command, many_to_many) -> nil, or why it can't */
+/* As Etc.nprocessors counts them. */
+static uint32_t
+cpus(void)
+{
+#ifdef __linux__
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof(set), &set) == 0) return (uint32_t)CPU_COUNT(&set);
+#endif
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (uint32_t)online : 1;
+}
+
+/* Native.control_open(directory, headway, ruby, command) -> nil, or why it can't */
 static VALUE
-control_open(VALUE self, VALUE directory, VALUE headway, VALUE ruby, VALUE command, VALUE many_to_many)
+control_open(VALUE self, VALUE directory, VALUE headway, VALUE ruby, VALUE command)
 {
     struct hw_control_facts facts;
     copy(facts.directory, sizeof(facts.directory), directory);
     copy(facts.headway, sizeof(facts.headway), headway);
     copy(facts.ruby, sizeof(facts.ruby), ruby);
     copy(facts.command, sizeof(facts.command), command);
-    facts.many_to_many = RTEST(many_to_many);
+    facts.cpus = cpus();
     if (!hw_control.open) hw_control.facts = facts;
     const char *wrong = hw_control_open(&hw_control);
     return wrong ? rb_utf8_str_new_cstr(wrong) : Qnil;
+}
+
+static VALUE
+control_close(VALUE self)
+{
+    hw_control_close(&hw_control);
+    return Qnil;
 }
 
 /* Native.control_path -> where the socket is, or nil */
@@ -82,7 +106,11 @@ hw_control_methods_init(VALUE native)
     job = rb_postponed_job_preregister(0, on_job, NULL);
     if (job == POSTPONED_JOB_HANDLE_INVALID) rb_raise(rb_eRuntimeError, "the VM's table of postponed jobs is full");
     hw_control_init(&hw_control, &hw_runtime, &hw_strings, &hw_stacks, trigger);
-    rb_define_singleton_method(native, "control_open", control_open, 5);
+    const char *many_to_many = getenv("RUBY_MN_THREADS");
+    hw_control.teller.many_to_many = many_to_many && strcmp(many_to_many, "1") == 0;
+    hw_runtime.recorder.teller = &hw_control.teller;
+    rb_define_singleton_method(native, "control_open", control_open, 4);
+    rb_define_singleton_method(native, "control_close", control_close, 0);
     rb_define_singleton_method(native, "control_path", control_path, 0);
     rb_define_singleton_method(native, "control_changes", control_changes, 0);
 }

@@ -3,16 +3,10 @@
 #include "definitions.h"
 #include "encode_tables.h"
 
-#include <string.h>
-
 /* They go to a stream's file this often, as far as something that may write them comes by. */
 #define REFRESH_NS HW_NS_PER_S
 
 static struct hw_recorder *const recorder = &hw_runtime.recorder;
-static struct {
-    uint64_t session, refreshed_ns;
-    struct hw_encoded tables; /* of this session: so far */
-} written;
 
 /* -- definitions -------------------------------------------------------------------------------------------------------- */
 
@@ -32,15 +26,20 @@ living_threads(void)
     return rows;
 }
 
-static void
+/* Returns the highest number among them. */
+static uint32_t
 encode_threads(struct hw_buffer *buffer, VALUE rows)
 {
+    uint32_t highest = 0;
     for (long i = 0; i < RARRAY_LEN(rows); i++) {
         VALUE row = RARRAY_AREF(rows, i), name = RARRAY_AREF(row, 1), site = RARRAY_AREF(row, 2);
-        if (!hw_write_thread(buffer, NUM2UINT(RARRAY_AREF(row, 0)), RSTRING_PTR(name), (size_t)RSTRING_LEN(name), RSTRING_PTR(site),
-                             (size_t)RSTRING_LEN(site))) return;
+        uint32_t number = NUM2UINT(RARRAY_AREF(row, 0));
+        if (!hw_write_thread(buffer, number, RSTRING_PTR(name), (size_t)RSTRING_LEN(name), RSTRING_PTR(site),
+                             (size_t)RSTRING_LEN(site))) break;
+        if (number > highest) highest = number;
     }
     RB_GC_GUARD(rows);
+    return highest;
 }
 
 VALUE
@@ -59,26 +58,26 @@ hw_definitions_encode(struct hw_buffer *buffer, VALUE rows)
     hw_encode_tables(buffer, &hw_strings, &hw_stacks, &none);
 }
 
-/* Mode stream: what has become known since the last time. Where objects may be made. */
-static void
-write_definitions(void)
-{
-    VALUE rows = hw_definitions_gather();
-    if (written.session != recorder->session) {
-        memset(&written, 0, sizeof(written));
-        written.session = recorder->session;
-    }
-    written.refreshed_ns = hw_now_ns();
-    struct hw_buffer *buffer = hw_recorder_definitions(recorder);
-    encode_threads(buffer, rows);
-    hw_encode_tables(buffer, &hw_strings, &hw_stacks, &written.tables);
-    hw_recorder_definitions_done(recorder);
-}
-
 static bool
 streaming(void)
 {
     return hw_record_takes() && !recorder->set.flight;
+}
+
+/* Mode stream: what has become known since the last time. Where objects may be made. The recording may have been stopped, and
+ * another one started, since that was looked at. */
+static void
+write_definitions(void)
+{
+    VALUE rows = hw_definitions_gather();
+    struct hw_buffer *buffer = hw_recorder_definitions(recorder);
+    if (streaming()) {
+        uint32_t named = encode_threads(buffer, rows);
+        if (named > recorder->named) recorder->named = named;
+        hw_encode_tables(buffer, &hw_strings, &hw_stacks, &recorder->written);
+        recorder->refreshed_ns = hw_now_ns();
+    }
+    hw_recorder_definitions_done(recorder);
 }
 
 void
@@ -94,7 +93,7 @@ hw_definitions_refresh(uint64_t now)
 {
     if (!streaming()) return;
     hw_recorder_ensure(recorder);
-    if (written.session == recorder->session && now < written.refreshed_ns + REFRESH_NS) return;
+    if (now < recorder->refreshed_ns + REFRESH_NS) return;
     write_definitions();
 }
 

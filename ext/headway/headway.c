@@ -166,7 +166,6 @@ static void
 after_fork_child(void)
 {
     hw_stacks_reset(&hw_stacks);
-    hw_record_ending = false; /* the thread that was ending a recording isn't there any more */
     hw_runtime_after_fork_child(&hw_runtime);
     hw_control_after_fork_child(&hw_control);
 }

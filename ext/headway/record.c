@@ -12,12 +12,11 @@
 #include <string.h>
 
 static struct hw_recorder *const recorder = &hw_runtime.recorder;
-bool hw_record_ending;
 
 bool
 hw_record_takes(void)
 {
-    return hw_recording(recorder) && !hw_record_ending;
+    return hw_recording(recorder) && hw_recorder_runs(recorder);
 }
 
 /* -- start and stop ----------------------------------------------------------------------------------------------------- */
@@ -40,7 +39,6 @@ reason(int error)
 static VALUE
 record_start(VALUE self, VALUE path, VALUE flight, VALUE slots, VALUE alarm_ns, VALUE keep_ns, VALUE about)
 {
-    if (recorder->ring.slots || hw_record_ending) return rb_utf8_str_new_cstr("a recording is under way");
     struct hw_recording *set = ALLOC(struct hw_recording);
     memset(set, 0, sizeof(*set));
     set->flight = RTEST(flight);
@@ -55,10 +53,9 @@ record_start(VALUE self, VALUE path, VALUE flight, VALUE slots, VALUE alarm_ns, 
     copy_text(set->header.command, sizeof(set->header.command), RARRAY_AREF(about, 4));
     set->header.quantum_ns = NUM2ULL(RARRAY_AREF(about, 5));
     set->header.cpus = NUM2UINT(RARRAY_AREF(about, 6));
-    int error = hw_recorder_start(recorder, set);
+    int error = hw_feed_start(&hw_runtime, set);
     xfree(set);
-    if (error) return reason(error);
-    hw_feed_open(&hw_runtime);
+    if (error) return error == EBUSY ? rb_utf8_str_new_cstr("a recording is under way") : reason(error);
     hw_collections_attend();
     return Qnil;
 }
@@ -66,7 +63,7 @@ record_start(VALUE self, VALUE path, VALUE flight, VALUE slots, VALUE alarm_ns, 
 static void *
 finish(void *unused)
 {
-    hw_recorder_stop(recorder);
+    hw_recorder_stop(recorder, NULL);
     return recorder;
 }
 
@@ -74,14 +71,12 @@ finish(void *unused)
 static VALUE
 record_stop(VALUE self)
 {
-    if (recorder->ring.slots == NULL || hw_record_ending) return Qfalse;
+    if (!hw_recorder_runs(recorder)) return Qfalse;
     hw_definitions_write();
-    if (hw_record_ending) return Qfalse; /* names may be looked up by methods that let others run */
-    hw_record_ending = true;
+    if (!hw_recorder_claim_end(recorder)) return Qfalse; /* names may be looked up by methods that let others run */
     hw_collections_attend();
     hw_feed_close(&hw_runtime);
     if (rb_nogvl(finish, NULL, NULL, NULL, RB_NOGVL_INTR_FAIL) == NULL) finish(NULL);
-    hw_record_ending = false;
     return Qtrue;
 }
 
@@ -89,9 +84,9 @@ record_stop(VALUE self)
 void
 hw_record_finish(void)
 {
-    if (recorder->ring.slots == NULL) return;
+    if (!hw_recorder_claim_end(recorder)) return;
     hw_feed_close(&hw_runtime);
-    hw_recorder_stop(recorder);
+    hw_recorder_stop(recorder, NULL);
 }
 
 /* -- dump --------------------------------------------------------------------------------------------------------------- */
@@ -112,7 +107,7 @@ record_dump(VALUE self, VALUE path)
     struct hw_buffer definitions = { NULL, 0, 0 };
     VALUE rows = hw_definitions_gather();
     struct hw_dump dump = { .path = StringValueCStr(path), .definitions = &definitions };
-    if (hw_record_ending || !hw_recorder_announce_dump(recorder)) return rb_utf8_str_new_cstr("no flight recorder runs");
+    if (!hw_recorder_announce_dump(recorder)) return rb_utf8_str_new_cstr("no flight recorder runs");
     hw_definitions_encode(&definitions, rows);
     hw_feed_instant(&hw_runtime, &dump);
     if (rb_nogvl(dump_without_gvl, &dump, NULL, NULL, RB_NOGVL_INTR_FAIL) == NULL) dump_without_gvl(&dump);
@@ -120,41 +115,6 @@ record_dump(VALUE self, VALUE path)
     free(definitions.bytes);
     RB_GC_GUARD(path);
     return dump.error ? reason(dump.error) : rb_ary_new_from_args(2, ULL2NUM(dump.events), ULL2NUM(dump.bytes));
-}
-
-/* -- the alarm ---------------------------------------------------------------------------------------------------------- */
-
-struct await {
-    uint64_t seen, until_ns;
-};
-
-static void *
-await_without_gvl(void *arg)
-{
-    struct await *await = arg;
-    await->seen = hw_recorder_await_alarm(recorder, await->seen, await->until_ns);
-    return NULL;
-}
-
-static void
-end_await(void *unused)
-{
-    hw_recorder_sound_alarm(recorder);
-}
-
-/* Native.await_alarm(alarms seen, seconds) -> alarms so far */
-static VALUE
-await_alarm(VALUE self, VALUE seen, VALUE seconds)
-{
-    struct await await = { NUM2ULL(seen), hw_now_ns() + (uint64_t)(NUM2DBL(seconds) * 1e9) };
-    rb_thread_call_without_gvl(await_without_gvl, &await, end_await, NULL);
-    return ULL2NUM(await.seen);
-}
-
-static VALUE
-alarms(VALUE self)
-{
-    return ULL2NUM(recorder->alarms);
 }
 
 /* -- asked -------------------------------------------------------------------------------------------------------------- */
@@ -169,20 +129,19 @@ recording_p(VALUE self)
 static VALUE
 record_state(VALUE self)
 {
-    if (recorder->ring.slots == NULL || hw_record_ending) return Qnil;
-    uint64_t dropped = hw_ring_dropped(&recorder->ring), claimed = hw_ring_claimed(&recorder->ring) - recorder->ring.floor;
-    if (recorder->set.flight) claimed -= dropped < claimed ? dropped : claimed;
-    return rb_ary_new_from_args(6, recorder->set.flight ? Qtrue : Qfalse, ULL2NUM(claimed), ULL2NUM(dropped), ULL2NUM(recorder->bytes),
-                                ULL2NUM(hw_stacks.folded), ULL2NUM(hw_ring_slots(&recorder->ring)));
+    struct hw_recorder_status status;
+    if (!hw_recorder_status(recorder, &status)) return Qnil;
+    return rb_ary_new_from_args(6, status.flight ? Qtrue : Qfalse, ULL2NUM(status.events), ULL2NUM(status.dropped),
+                                ULL2NUM(status.bytes), ULL2NUM(hw_stacks.folded), ULL2NUM(status.slots));
 }
 
 /* Native.record_path -> where this process writes, or nil */
 static VALUE
 record_path(VALUE self)
 {
-    char path[HW_PATH_LONGEST];
-    hw_recorder_path(recorder, path);
-    return path[0] ? rb_external_str_new_cstr(path) : Qnil;
+    struct hw_recorder_status status;
+    if (!hw_recorder_status(recorder, &status)) return Qnil;
+    return status.path[0] ? rb_external_str_new_cstr(status.path) : Qnil;
 }
 
 /* Native.record_failure -> [path, why] of the write that ended a recording, or nil */
@@ -191,6 +150,18 @@ record_failure(VALUE self)
 {
     int error = atomic_load(&recorder->failure);
     return error ? rb_ary_new_from_args(2, rb_external_str_new_cstr(recorder->failed_path), reason(error)) : Qnil;
+}
+
+/* Native.record_undumped -> [path, why] of the last dump that the alarm asked for and that could not be written, or nil */
+static VALUE
+record_undumped(VALUE self)
+{
+    char path[HW_PATH_LONGEST];
+    pthread_mutex_lock(&recorder->alarm_lock);
+    int error = atomic_load(&recorder->undumped);
+    memcpy(path, recorder->undumped_path, sizeof(path));
+    pthread_mutex_unlock(&recorder->alarm_lock);
+    return error ? rb_ary_new_from_args(2, rb_external_str_new_cstr(path), reason(error)) : Qnil;
 }
 
 void
@@ -204,6 +175,5 @@ hw_record_init(VALUE headway, VALUE native)
     rb_define_singleton_method(native, "record_state", record_state, 0);
     rb_define_singleton_method(native, "record_path", record_path, 0);
     rb_define_singleton_method(native, "record_failure", record_failure, 0);
-    rb_define_singleton_method(native, "await_alarm", await_alarm, 2);
-    rb_define_singleton_method(native, "alarms", alarms, 0);
+    rb_define_singleton_method(native, "record_undumped", record_undumped, 0);
 }

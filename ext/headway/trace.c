@@ -108,5 +108,6 @@ hw_trace_init(VALUE native)
     rb_define_singleton_method(traces, "analyse", analyse, 2);
     rb_define_singleton_method(traces, "check", check, 1);
     hw_trace_file_init(traces);
+    hw_trace_lanes_init(traces);
     hw_simulation_init(native);
 }

@@ -24,6 +24,9 @@ VALUE hw_trace_frame(const struct hw_tables *tables, uint32_t id);
 /* trace_events.c: Headway::Native::Traces::File */
 void hw_trace_file_init(VALUE traces);
 
+/* trace_lanes.c: Headway::Native::Traces::Holds */
+void hw_trace_lanes_init(VALUE traces);
+
 /* simulation.c: Headway::Native::Workload */
 void hw_simulation_init(VALUE native);
 

@@ -15,10 +15,18 @@ module Headway
         return if Native.control_path
 
         directory = Directory.for_server
-        failure = Native.control_open(directory, VERSION, RUBY_VERSION, $PROGRAM_NAME.to_s, ENV["RUBY_MN_THREADS"] == "1")
+        failure = Native.control_open(directory, VERSION, RUBY_VERSION, $PROGRAM_NAME.to_s)
         return Notices.add("no control socket, so headway top cannot see this process: #{failure}") if failure
 
+        Recorder.stop_at_exit # a client may start a recording at any time
         Thread.list.each { |thread| Native.thread_name(thread) } # which makes them known to the socket, too
+      end
+
+      # Closes it again. What a client has asked for until then is done.
+      #
+      # @return [void]
+      def close
+        Native.control_close
       end
 
       # @return [Boolean] whether the environment switches the socket off

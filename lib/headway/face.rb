@@ -36,6 +36,7 @@ module Headway
     # @return [Boolean] whether it was started
     def stop
       Autotune.stop unless autoload?(:Autotune)
+      Control.close # first, so that no client starts another recording
       Recorder.stop
       Native.stop
     end

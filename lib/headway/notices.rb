@@ -26,7 +26,7 @@ module Headway
         return [] unless defined?(Native)
 
         lost = "SIGURG is used by this program: preemption polls instead of signalling" if Native.signal_lost?
-        [lost, Recorder.failure].compact
+        [lost, Recorder.failure, Recorder.undumped].compact
       end
     end
   end

@@ -24,8 +24,8 @@ module Headway
       # @param events [Integer] the ring's size, 24 bytes each; rounded up to a power of two
       # @param mode [:stream, :flight, nil] default: stream with a file, else flight
       # @param seconds [Numeric, nil] mode flight leaves out of a dump what is older than so many seconds
-      # @param wait_threshold [Numeric, nil] seconds; mode flight dumps when a wait took that long. It takes a Ruby thread, which
-      #   waits without the GVL
+      # @param wait_threshold [Numeric, nil] seconds; mode flight dumps when a wait has lasted that long, while it lasts. A native
+      #   thread does it, which needs no GVL
       # @param on_signal [String, nil] mode flight dumps at this signal, such as "USR2"
       # @return [Boolean] whether it records now; {Headway.notices} says why when it doesn't
       # @raise [SettingError] a value that means nothing
@@ -39,8 +39,7 @@ module Headway
                                      nanoseconds(options.seconds), about)
         return refuse(options, reason) if reason
 
-        @options = options
-        at_exit_once
+        stop_at_exit
         Alarm.start(options)
         true
       end
@@ -49,12 +48,13 @@ module Headway
       #
       # @return [Boolean] whether it was recording
       def stop
-        return false unless Native.record_state
-
         Alarm.stop
-        try_dump(Native.record_path) if @options&.flight? && Native.record_path
+        flight, = Native.record_state
+        return false if flight.nil?
+
+        try_dump(Native.record_path) if flight && Native.record_path
         stopped = Native.record_stop
-        failure&.then { |text| Notices.add(text) }
+        [failure, undumped].compact.each { |text| Notices.add(text) }
         stopped
       end
 
@@ -91,6 +91,19 @@ module Headway
         path && "recording stopped: #{path}: #{why}"
       end
 
+      # @return [String, nil] why there is no dump of a wait that took too long
+      def undumped
+        path, why = Native.record_undumped
+        path && "no dump to #{path}: #{why}"
+      end
+
+      # Registered as early as recording may start, so it comes after the program's own.
+      #
+      # @return [void]
+      def stop_at_exit
+        @at_exit ||= at_exit { stop } && true
+      end
+
       # A dump nobody called for: says what goes wrong instead of raising it.
       #
       # @return [String, nil] the path
@@ -120,11 +133,6 @@ module Headway
 
       def command
         [$PROGRAM_NAME, *ARGV].join(" ").scrub("?")
-      end
-
-      # Registered as early as recording starts, so it comes after the program's own.
-      def at_exit_once
-        @at_exit ||= at_exit { stop } && true
       end
     end
   end

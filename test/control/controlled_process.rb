@@ -18,7 +18,7 @@ module ControlledProcesses
   READY = "ready"
 
   # One program. It is killed when its test ends.
-  Program = Struct.new(:pid, :out, :err, :directory) do
+  Program = Struct.new(:pid, :out, :err, :directory, :input) do
     def socket(of = pid) = File.join(directory, "#{of}.sock")
   end
 
@@ -37,14 +37,16 @@ module ControlledProcesses
   end
 
   # @param code [String] run after Headway.start; `ready` in it says that the test may go on
-  def program(code, env: {}, start: "Headway.start", sockets: @sockets, wait: true)
+  # @param input [Boolean] whether it gets an input of its own
+  def program(code, env: {}, start: "Headway.start", sockets: @sockets, wait: true, input: false)
     out, child_out = IO.pipe
+    child_in, input = IO.pipe if input
     err = File.join(@directory, "err#{@programs.size}")
     text = "$stdout.sync = true\ndef ready = puts(#{READY.inspect})\nrequire 'headway'\n#{start}\n#{code}"
     pid = Process.spawn(CLEAN.merge("HEADWAY_CONTROL_DIR" => sockets, **env), RbConfig.ruby, "-I#{File.join(ROOT, "lib")}",
-                        "-I#{File.join(ROOT, "test")}", "-e", text, out: child_out, err: err)
-    child_out.close
-    @programs << (program = Program.new(pid, out, err, sockets))
+                        "-I#{File.join(ROOT, "test")}", "-e", text, in: child_in || :in, out: child_out, err: err)
+    [child_in, child_out].compact.each(&:close)
+    @programs << (program = Program.new(pid, out, err, sockets, input || nil))
     await_ready(program) if wait
     program
   end
@@ -97,7 +99,7 @@ module ControlledProcesses
     status = nil
     await("the program ends", limit) { status = Process.wait2(program.pid, Process::WNOHANG)&.last }
     program.pid = nil
-    program.out.close
+    [program.out, program.input].compact.each(&:close)
     status
   end
 

@@ -71,8 +71,8 @@ class CtlTest < Minitest::Test
 
   def test_bad_usage
     assert_bad_usage(/no process: give a PID/, cli("ctl"))
-    assert_bad_usage(/"frob" is no action: give get, set or dump/, cli("ctl", "1", "frob"))
-    assert_bad_usage(/nothing to do: give get, set or dump/, cli("ctl", "1"))
+    assert_bad_usage(/"frob" is no action: give get, set, dump or record/, cli("ctl", "1", "frob"))
+    assert_bad_usage(/nothing to do: give get, set, dump or record/, cli("ctl", "1"))
     assert_bad_usage(/unknown option --frob/, cli("ctl", "--frob"))
     assert_bad_usage(/"b" is not expected here/, cli("ctl", "1", "get", "policy", "b"))
     ["x", "", "0", "-", "1.5", "99999999999", "0x10", "1\n", "٣"].each do |pid|

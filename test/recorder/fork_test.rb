@@ -71,7 +71,7 @@ class RecorderForkTest < Harness::RecorderTest
       puts pid
     RUBY
     assert run.success?, run
-    assert_equal "2", run.out.lines.first.chomp
+    assert_equal "1", run.out.lines.first.chomp
     child = run.out.lines.last.to_i
     assert_equal [["child"], child], marks_and_pid("out.#{child}.headway")
     assert_equal ["parent"], marks_and_pid("out.headway").first

@@ -13,9 +13,7 @@ hw_control_init(struct hw_control *control, struct hw_runtime *runtime, const st
     memset(control, 0, sizeof(*control));
     pthread_mutex_init(&control->lock, NULL);
     control->runtime = runtime;
-    control->trigger = trigger;
-    control->strings = strings;
-    control->stacks = stacks;
+    control->teller = (struct hw_teller){ .runtime = runtime, .strings = strings, .stacks = stacks, .trigger = trigger };
     control->listener.fd = control->wake_read.fd = control->wake_write.fd = -1;
 }
 
@@ -44,7 +42,7 @@ hw_control_open(struct hw_control *control)
     control->reopen = false;
     if (!control->open) {
         wrong = hw_clients_make(control) ? hw_socket_open(control) : "memory is short";
-        control->must_end = false;
+        control->must_end = control->recorded = false;
         if (wrong == NULL && !start_thread(control)) {
             hw_socket_close(control, true);
             wrong = "no thread could be started";

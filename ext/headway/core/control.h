@@ -7,12 +7,13 @@
  * computes, while one holds the GVL in native code, and while all sleep.
  *
  * Names. Threads are called what their native threads are, or what Ruby last said (names.h). Frames of blamed stacks can only be
- * named by Ruby: when some have no name yet `trigger` asks for a postponed job that looks them up. The answer isn't kept waiting
- * for it; a dump is, for a moment. No request ever starts a Ruby thread.
+ * named by Ruby: when some have no name yet a postponed job is asked for that looks them up (teller.h). The answer isn't kept waiting
+ * for it; a dump and the end of a recording are, for a moment. While a recording goes on that was started here, names are asked for
+ * once a second, so that few are missing in the end. No request ever starts a Ruby thread.
  *
  * Locks, in order:  control.lock  →  recorder.lock  →  runtime.lock.  control.lock protects the settings while they are changed,
  * here and in Ruby's methods, and descriptors while they come and go. It is held for instants: neither while an answer is written or
- * sent, nor during a dump. The clients are the server thread's own.
+ * sent, nor during a dump, nor while a recording starts or stops. The clients are the server thread's own.
  *
  * fork: the lock is taken across it. In the child the descriptors are closed at once, so that the child neither answers for its
  * parent nor keeps the parent's socket alive; what the server thread had in hand is left behind. `reopen` then says that a socket
@@ -24,8 +25,7 @@
 #include "figures.h"
 #include "json.h"
 #include "runtime.h"
-#include "stacks.h"
-#include "strings.h"
+#include "teller.h"
 
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -41,7 +41,7 @@
 struct hw_control_facts {
     char directory[1024];
     char headway[32], ruby[32], command[256];
-    bool many_to_many; /* threads share native ones: these have no names of theirs, and policy is observe */
+    uint32_t cpus;
 };
 
 /* A descriptor of ours: some programs close all there are, and the number may be somebody else's then. */
@@ -57,11 +57,10 @@ struct hw_control {
     pthread_mutex_t lock;
     struct hw_runtime *runtime;
     struct hw_control_facts facts;
-    const struct hw_strings *strings;
-    const struct hw_stacks *stacks;
-    void (*trigger)(void);      /* any thread: makes Ruby look up the names of frames, soon */
+    struct hw_teller teller;
 
     bool open, must_end, reopen;
+    bool recorded;              /* the server thread's own: it started the recording that was last looked at */
     bool settings_changed;      /* by a client; Ruby's side has not seen it yet */
     pthread_t thread;
     struct hw_descriptor listener, wake_read, wake_write;
@@ -118,11 +117,13 @@ void hw_answer_figures(struct hw_text *answer, const struct hw_figures *figures)
 unsigned hw_answer_threads(struct hw_control *control, struct hw_text *answer); /* the number left out */
 void hw_answer_blame(struct hw_control *control, struct hw_text *answer);
 
-/* Locks not held. */
-struct hw_naming;
-void hw_answer_name(struct hw_control *control, const struct hw_naming *naming, char *name, size_t capacity);
+/* control_record.c */
+void hw_answer_recorder(struct hw_control *control, struct hw_text *answer);
+void hw_control_record(struct hw_control *control, const struct hw_json *json, int value, struct hw_text *answer); /* the token's index */
+void hw_control_dump(struct hw_control *control, const struct hw_json_token *path, struct hw_text *answer);
+void hw_control_record_look(struct hw_control *control); /* now and then, while `recorded` */
 
-/* control_dump.c: an empty path is for it to choose. False: `answer` says what went wrong; true: it is the path. */
-bool hw_control_dump(struct hw_control *control, const char *path, char *answer, size_t capacity);
+/* The error's words: %s is the token. */
+void hw_control_refuse(struct hw_text *answer, const char *format, const struct hw_json_token *token);
 
 #endif

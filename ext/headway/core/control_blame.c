@@ -14,7 +14,7 @@ is_the_programs(const struct hw_control *control, const struct hw_blamed_frame *
     size_t length;
     if (frame->line == 0) return false;
     if (frame->method == 0) return true;
-    const char *file = hw_strings_get(control->strings, frame->file, &length);
+    const char *file = hw_strings_get(control->teller.strings, frame->file, &length);
     return length < sizeof(internal) || memcmp(file, internal, sizeof(internal) - 1) != 0;
 }
 
@@ -22,9 +22,9 @@ is_the_programs(const struct hw_control *control, const struct hw_blamed_frame *
 static uint32_t
 frame_to_blame(const struct hw_control *control, const struct hw_blamed_stack *stack, uint32_t frames)
 {
-    const uint32_t *numbers = &control->stacks->pool[stack->start];
+    const uint32_t *numbers = &control->teller.stacks->pool[stack->start];
     for (uint32_t i = 0; i < stack->depth; i++) {
-        if (numbers[i] <= frames && is_the_programs(control, &control->stacks->frames[numbers[i] - 1])) return numbers[i];
+        if (numbers[i] <= frames && is_the_programs(control, &control->teller.stacks->frames[numbers[i] - 1])) return numbers[i];
     }
     return numbers[0];
 }
@@ -33,7 +33,7 @@ frame_to_blame(const struct hw_control *control, const struct hw_blamed_stack *s
 static uint64_t *
 weights_of_frames(const struct hw_control *control, uint32_t frames, uint32_t count)
 {
-    const struct hw_stacks *stacks = control->stacks;
+    const struct hw_stacks *stacks = control->teller.stacks;
     uint64_t *weights = calloc(frames, sizeof(*weights));
     for (uint32_t i = 0; weights && i < count; i++) {
         uint32_t frame = frame_to_blame(control, &stacks->stacks[i], frames);
@@ -46,7 +46,7 @@ static void
 add_string(struct hw_control *control, struct hw_text *answer, uint32_t number)
 {
     size_t length;
-    const char *bytes = hw_strings_get(control->strings, number, &length);
+    const char *bytes = hw_strings_get(control->teller.strings, number, &length);
     if (number) hw_text_string(answer, bytes, length);
     else hw_text_add(answer, "null");
 }
@@ -55,7 +55,7 @@ add_string(struct hw_control *control, struct hw_text *answer, uint32_t number)
 static bool
 add_line(struct hw_control *control, struct hw_text *answer, uint32_t index, uint64_t weight_ns)
 {
-    const struct hw_blamed_frame *frame = &control->stacks->frames[index];
+    const struct hw_blamed_frame *frame = &control->teller.stacks->frames[index];
     uint32_t method = frame->method, file = method ? frame->file : 0;
     if (answer->length && answer->bytes[answer->length - 1] == '}') hw_text_add(answer, ",");
     hw_text_add(answer, "{\"weight\":");
@@ -83,13 +83,13 @@ add_lines(struct hw_control *control, struct hw_text *answer, uint64_t *weights,
         named = add_line(control, answer, most, weights[most]) && named;
         weights[most] = 0;
     }
-    if (!named) control->trigger();
+    if (!named) control->teller.trigger();
 }
 
 void
 hw_answer_blame(struct hw_control *control, struct hw_text *answer)
 {
-    const struct hw_stacks *stacks = control->stacks;
+    const struct hw_stacks *stacks = control->teller.stacks;
     uint32_t count = stacks->frames ? (uint32_t)stacks->stack_count : 0, frames = stacks->frame_count;
     uint64_t *weights = count ? weights_of_frames(control, frames, count) : NULL;
     uint64_t weight_ns = 0;

@@ -15,8 +15,8 @@ hw_control_error(struct hw_text *answer, const char *message)
     hw_text_add(answer, "}");
 }
 
-static bool
-fail(struct hw_text *answer, const char *format, const struct hw_json_token *token)
+void
+hw_control_refuse(struct hw_text *answer, const char *format, const struct hw_json_token *token)
 {
     char quoted[61], message[256];
     size_t length = token->length < 60 ? token->length : 57;
@@ -24,6 +24,12 @@ fail(struct hw_text *answer, const char *format, const struct hw_json_token *tok
     strcpy(quoted + length, token->length <= 60 && length == token->length ? "" : "...");
     snprintf(message, sizeof(message), format, quoted);
     hw_control_error(answer, message);
+}
+
+static bool
+fail(struct hw_text *answer, const char *format, const struct hw_json_token *token)
+{
+    hw_control_refuse(answer, format, token);
     return false;
 }
 
@@ -97,7 +103,7 @@ set_locked(struct hw_control *control, const struct hw_json *json, int object, s
     else if (!active) {
         hw_control_error(answer, "Headway is stopped in this process");
     }
-    else if (control->facts.many_to_many && wanted.policy.kind != HW_OBSERVE) {
+    else if (control->teller.many_to_many && wanted.policy.kind != HW_OBSERVE) {
         hw_control_error(answer, "RUBY_MN_THREADS=1: Headway only observes under M:N scheduling");
     }
     else {
@@ -115,36 +121,19 @@ set(struct hw_control *control, const struct hw_json *json, int object, struct h
     pthread_mutex_unlock(&control->lock);
 }
 
-/* -- get, dump, ping ------------------------------------------------------------------------------------------------------ */
+/* -- what is asked ------------------------------------------------------------------------------------------------------ */
 
 static void
 get(struct hw_control *control, const struct hw_json_token *what, struct hw_text *answer)
 {
     if (hw_json_is(what, "settings")) hw_answer_settings(control, answer);
     else if (hw_json_is(what, "stats")) hw_answer_stats(control, answer);
-    else fail(answer, "there is no %s to get: give stats or settings", what);
+    else if (hw_json_is(what, "recorder")) hw_answer_recorder(control, answer);
+    else fail(answer, "there is no %s to get: give stats, settings or recorder", what);
 }
 
-static void
-dump(struct hw_control *control, const struct hw_json_token *path, struct hw_text *answer)
-{
-    char wanted[1001] = "", said[1100];
-    bool valid = path->kind == HW_JSON_TRUE ||
-                 (path->kind == HW_JSON_STRING && hw_json_unquote(path, wanted, sizeof(wanted)) && wanted[0] == '/');
-    if (!valid) {
-        fail(answer, "dump is %s: give an absolute path of 1000 bytes at the most, or true", path);
-    }
-    else if (!hw_control_dump(control, wanted, said, sizeof(said))) {
-        hw_control_error(answer, said);
-    }
-    else {
-        hw_text_add(answer, "{\"dump\":");
-        hw_text_cstring(answer, said);
-        hw_text_add(answer, "}");
-    }
-}
-
-#define WHAT_TO_SEND "send {\"get\":\"stats\"}, {\"get\":\"settings\"}, {\"set\":{...}}, {\"dump\":true} or {\"ping\":true}"
+#define WHAT_TO_SEND \
+    "send {\"get\":\"stats\"}, {\"get\":\"settings\"}, {\"set\":{...}}, {\"record\":{...}}, {\"dump\":true} or {\"ping\":true}"
 
 void
 hw_control_request(struct hw_control *control, const char *line, size_t length, struct hw_text *answer)
@@ -166,7 +155,10 @@ hw_control_request(struct hw_control *control, const char *line, size_t length, 
         get(control, value, answer);
     }
     else if (hw_json_is(&json.tokens[name], "dump")) {
-        dump(control, value, answer);
+        hw_control_dump(control, value, answer);
+    }
+    else if (hw_json_is(&json.tokens[name], "record")) {
+        hw_control_record(control, &json, name + 1, answer);
     }
     else if (hw_json_is(&json.tokens[name], "ping")) {
         hw_answer_ping(control, answer);

@@ -39,14 +39,6 @@ copy_row(struct hw_runtime *rt, const struct listed *listed, struct row *row)
     return lives;
 }
 
-void
-hw_answer_name(struct hw_control *control, const struct hw_naming *naming, char *name, size_t capacity)
-{
-    struct hw_naming known = *naming;
-    if (control->facts.many_to_many) known.native_id = 0;
-    hw_name_of(&known, name, capacity);
-}
-
 static void
 begin_row(struct hw_text *answer)
 {
@@ -60,7 +52,7 @@ add_living(struct hw_control *control, struct hw_text *answer, const struct list
     struct row row;
     char name[sizeof(row.naming.told)];
     if (!copy_row(control->runtime, listed, &row)) return;
-    hw_answer_name(control, &row.naming, name, sizeof(name));
+    hw_teller_name(&control->teller, &row.naming, name, sizeof(name));
     begin_row(answer);
     hw_text_number(answer, listed->number);
     hw_text_key(answer, "name");

@@ -139,7 +139,7 @@ dump_to_file(struct hw_recorder *r, struct hw_dump *dump)
 {
     struct writing w = { .recorder = r, .dump = dump };
     dump->events = dump->bytes = 0;
-    w.file = hw_recorder_open(dump->path);
+    w.file = hw_recorder_open(dump->path, false);
     if (w.file < 0) return errno;
     w.batch = malloc(HW_BATCH * sizeof(*w.batch));
     int error = w.batch ? write_file(&w) : ENOMEM;
@@ -164,7 +164,7 @@ bool
 hw_recorder_announce_dump(struct hw_recorder *r)
 {
     pthread_mutex_lock(&r->lock);
-    bool runs = r->ring.slots != NULL && r->set.flight;
+    bool runs = hw_recorder_runs(r) && r->set.flight;
     if (runs) r->dumps++;
     pthread_mutex_unlock(&r->lock);
     return runs;

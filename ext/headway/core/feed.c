@@ -26,6 +26,37 @@ kind_of(const struct hw_thread *thread, enum hw_event event, bool preempted)
     return HW_TRACE_EXITED;
 }
 
+/* The ticker looks for waits that last; those that are over before it does are seen here. One look is ahead at a time, so a thread
+ * that becomes ready mostly finds it arranged. */
+static void
+mind_alarm(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event event, uint64_t waited_ns)
+{
+    uint64_t alarm_ns = rt->recorder.set.alarm_ns;
+    if (thread->state == HW_READY) {
+        if (rt->watch_ns == HW_NEVER) hw_ticker_watch(rt, thread->since_ns + alarm_ns);
+        return;
+    }
+    if (event == HW_EVENT_RESUMED && waited_ns >= alarm_ns && !thread->alarmed) hw_recorder_sound_alarm(&rt->recorder);
+    thread->alarmed = false;
+}
+
+void
+hw_feed_watch(struct hw_runtime *rt, uint64_t now)
+{
+    struct hw_recorder *r = &rt->recorder;
+    rt->watch_ns = HW_NEVER;
+    if (!hw_recording(r) || r->set.alarm_ns == 0) return;
+    uint64_t alarm_ns = r->set.alarm_ns, oldest_ns = HW_NEVER;
+    bool alarm = false;
+    for (struct hw_thread *thread = rt->scheduler.threads; thread; thread = thread->next) {
+        if (thread->state != HW_READY || thread->alarmed) continue;
+        if (now >= thread->since_ns + alarm_ns) alarm = thread->alarmed = true;
+        else if (thread->since_ns < oldest_ns) oldest_ns = thread->since_ns;
+    }
+    if (alarm) hw_recorder_sound_alarm(r);
+    if (oldest_ns != HW_NEVER) hw_ticker_watch(rt, oldest_ns + alarm_ns);
+}
+
 void
 hw_feed_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event event, bool preempted, uint64_t waited_ns,
               uint32_t cpu_us, uint64_t now)
@@ -34,7 +65,7 @@ hw_feed_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event eve
     if (cpu_us) hw_record(r, HW_TRACE_CPU, thread->number, cpu_us, now);
     hw_record(r, kind_of(thread, event, preempted), thread->number, 0, now);
     if (event == HW_EVENT_SUSPENDED) thread->away_ns = thread->state == HW_SUSPENDED ? now : 0;
-    if (r->set.alarm_ns > 0 && event == HW_EVENT_RESUMED && waited_ns >= r->set.alarm_ns) hw_recorder_sound_alarm(r);
+    if (r->set.alarm_ns > 0) mind_alarm(rt, thread, event, waited_ns);
 }
 
 void
@@ -75,13 +106,19 @@ hw_feed_instant(struct hw_runtime *rt, struct hw_dump *dump)
     dump->known_count = count;
 }
 
-void
-hw_feed_open(struct hw_runtime *rt)
+int
+hw_feed_start(struct hw_runtime *rt, const struct hw_recording *set)
 {
+    int error = hw_recorder_start(&rt->recorder, set);
+    if (error) return error;
     pthread_mutex_lock(&rt->lock);
-    atomic_store(&rt->recorder.recording, atomic_load(&rt->recorder.failure) == 0);
-    hw_feed_known(rt, hw_now_ns());
+    uint64_t now = hw_now_ns();
+    hw_recorder_go(&rt->recorder);
+    hw_feed_known(rt, now);
+    for (struct hw_thread *thread = rt->scheduler.threads; thread; thread = thread->next) thread->alarmed = false;
+    hw_feed_watch(rt, now);
     pthread_mutex_unlock(&rt->lock);
+    return 0;
 }
 
 void

@@ -19,8 +19,12 @@ void hw_feed_known(struct hw_runtime *runtime, uint64_t now);
 /* Locks not held: the instant that a dump is of. Its `known` is the caller's to free. */
 void hw_feed_instant(struct hw_runtime *runtime, struct hw_dump *dump);
 
-/* Locks not held: the recorder is set up; makes the living threads known and lets events in. And the way back. */
-void hw_feed_open(struct hw_runtime *runtime);
+/* Locks not held: starts a recording, makes the living threads known and lets events in; as hw_recorder_start. And half of the way
+ * back, of who has claimed the end. */
+int hw_feed_start(struct hw_runtime *runtime, const struct hw_recording *recording);
 void hw_feed_close(struct hw_runtime *runtime);
+
+/* Lock held, on the ticker: sounds the alarm for waits that have lasted too long and last on. */
+void hw_feed_watch(struct hw_runtime *runtime, uint64_t now);
 
 #endif

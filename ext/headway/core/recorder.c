@@ -4,8 +4,6 @@
 #include "cond.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,24 +32,6 @@ hw_recorder_init(struct hw_recorder *r)
 
 /* -- the file ----------------------------------------------------------------------------------------------------------- */
 
-/* "out.headway" -> "out.123.headway", "out" -> "out.123" */
-static void
-path_of_child(const char *path, char child[HW_PATH_LONGEST])
-{
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    const char *extension = strrchr(name, '.');
-    if (extension == NULL || extension == name) extension = path + strlen(path);
-    snprintf(child, HW_PATH_LONGEST, "%.*s.%ld%s", (int)(extension - path), path, (long)getpid(), extension);
-}
-
-void
-hw_recorder_path(struct hw_recorder *r, char path[HW_PATH_LONGEST])
-{
-    if (r->forked && r->set.path[0]) path_of_child(r->set.path, path);
-    else snprintf(path, HW_PATH_LONGEST, "%s", r->set.path);
-}
-
 struct hw_trace_header
 hw_recorder_header(const struct hw_recorder *r)
 {
@@ -65,20 +45,13 @@ hw_recorder_header(const struct hw_recorder *r)
     return header;
 }
 
-int
-hw_recorder_open(const char *path)
-{
-    return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0644);
-}
-
 /* Lock held. Opens the stream's file, writes the header and starts the writer. 0 or an errno. */
 static int
 open_stream(struct hw_recorder *r)
 {
     char path[HW_PATH_LONGEST];
     hw_recorder_path(r, path);
-    r->pending = false;
-    r->file = hw_recorder_open(path);
+    r->file = hw_recorder_open(path, r->set.fresh && !r->forked);
     if (r->file < 0) return errno;
     struct hw_trace_header header = hw_recorder_header(r);
     struct hw_buffer buffer = { NULL, 0, 0 };
@@ -100,71 +73,138 @@ open_stream(struct hw_recorder *r)
 static void
 begin(struct hw_recorder *r)
 {
-    r->session++;
-    r->bytes = r->folded = r->reported_dropped = r->reported_folded = 0;
+    atomic_fetch_add(&r->session, 1);
+    r->bytes = r->folded = r->reported_dropped = r->reported_folded = r->refreshed_ns = 0;
     r->encoded.length = r->writing.length = r->ended[0].length = r->ended[1].length = 0;
+    r->written = (struct hw_encoded){ 0, 0, 0 };
+    r->named = 0;
     atomic_store(&r->failure, 0);
+    atomic_store(&r->undumped, 0);
+}
+
+/* Lock held. Stream: its file and its writer; flight: its watch, if it has one. 0 or an errno. */
+static int
+take_up(struct hw_recorder *r)
+{
+    atomic_store(&r->pending, false);
+    if (!r->set.flight) return open_stream(r);
+    return r->set.alarm_ns == 0 || hw_writer_start(r) ? 0 : EAGAIN;
 }
 
 int
 hw_recorder_start(struct hw_recorder *r, const struct hw_recording *set)
 {
+    enum hw_recorder_state idle = HW_RECORDER_IDLE;
+    if (!atomic_compare_exchange_strong(&r->state, &idle, HW_RECORDER_STARTING)) return EBUSY;
+    int error = hw_ring_init(&r->ring, set->slots, set->flight) ? 0 : ENOMEM; /* takes its time, so without the lock */
     pthread_mutex_lock(&r->lock);
     r->set = *set;
     r->forked = false;
     begin(r);
-    int error = 0;
-    if (!hw_ring_init(&r->ring, set->slots, set->flight)) error = ENOMEM;
     if (!error && r->batch == NULL) r->batch = malloc(HW_BATCH * sizeof(*r->batch));
     if (!error && r->batch == NULL) error = ENOMEM;
-    if (!error && !set->flight) error = open_stream(r);
-    if (error) hw_ring_free(&r->ring);
+    if (!error && set->flight && set->fresh && set->path[0] && access(set->path, F_OK) == 0) error = EEXIST;
+    if (!error) error = take_up(r);
+    if (error) {
+        hw_ring_free(&r->ring);
+        atomic_store(&r->state, HW_RECORDER_IDLE);
+    }
     pthread_mutex_unlock(&r->lock);
     return error;
 }
 
 void
+hw_recorder_go(struct hw_recorder *r)
+{
+    atomic_store(&r->recording, atomic_load(&r->failure) == 0);
+    atomic_store(&r->state, HW_RECORDER_RUNNING);
+}
+
+void
 hw_recorder_ensure(struct hw_recorder *r)
 {
-    if (!r->pending) return;
+    if (!atomic_load(&r->pending)) return;
     pthread_mutex_lock(&r->lock);
-    int error = r->pending ? open_stream(r) : 0;
+    int error = atomic_load(&r->pending) ? take_up(r) : 0;
     if (error) hw_writer_fail(r, error);
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Lock held. What the writer has not written yet, and the end. */
+bool
+hw_recorder_claim_end(struct hw_recorder *r)
+{
+    enum hw_recorder_state running = HW_RECORDER_RUNNING;
+    return atomic_compare_exchange_strong(&r->state, &running, HW_RECORDER_ENDING);
+}
+
+/* Lock held, released while the disk is waited for: what the writer has not written yet, and the end. */
 static void
 finish_stream(struct hw_recorder *r)
 {
-    if (r->file >= 0 && atomic_load(&r->failure) == 0) {
-        hw_writer_encode(r);
-        if (!hw_write_end(&r->encoded)) hw_writer_fail(r, ENOMEM);
-        else if (!hw_write_all(r->file, &r->encoded)) hw_writer_fail(r, errno);
-        else r->bytes += r->encoded.length;
+    if (r->file < 0) return;
+    int error = 0;
+    if (atomic_load(&r->failure) == 0) hw_writer_encode(r);
+    if (atomic_load(&r->failure) == 0) {
+        if (!hw_write_end(&r->encoded)) error = ENOMEM;
+        pthread_mutex_unlock(&r->lock);
+        if (!error && !hw_write_all(r->file, &r->encoded)) error = errno;
+        pthread_mutex_lock(&r->lock);
+        if (!error) r->bytes += r->encoded.length;
     }
-    r->encoded.length = 0;
     /* Some file systems tell of a full disk only now. */
-    if (r->file >= 0 && close(r->file) != 0 && atomic_load(&r->failure) == 0) hw_writer_fail(r, errno);
+    if (close(r->file) != 0 && !error) error = errno;
+    if (error && atomic_load(&r->failure) == 0) hw_writer_fail(r, error);
     r->file = -1;
 }
 
-int
-hw_recorder_stop(struct hw_recorder *r)
+/* A producer with the GVL is inside for nanoseconds, unless it was just then taken off its core. */
+static void
+await_nobody_inside(struct hw_recorder *r)
 {
-    if (r->ring.slots == NULL) return atomic_load(&r->failure);
+    while (atomic_load(&r->inside)) nanosleep(&(struct timespec){ .tv_nsec = 50 * HW_NS_PER_US }, NULL);
+}
+
+/* Lock held. */
+static void
+tell(struct hw_recorder *r, struct hw_recorder_status *status)
+{
+    uint64_t dropped = hw_ring_dropped(&r->ring), claimed = hw_ring_claimed(&r->ring) - r->ring.floor;
+    if (r->set.flight) claimed -= dropped < claimed ? dropped : claimed;
+    *status = (struct hw_recorder_status){ .flight = r->set.flight, .events = claimed, .dropped = dropped, .bytes = r->bytes,
+                                           .slots = hw_ring_slots(&r->ring) };
+    hw_recorder_path(r, status->path);
+}
+
+int
+hw_recorder_stop(struct hw_recorder *r, struct hw_recorder_status *status)
+{
+    await_nobody_inside(r);
     hw_recorder_ensure(r);
     hw_writer_end(r);
     pthread_mutex_lock(&r->lock);
     while (r->dumps > 0) hw_cond_wait_until(&r->writer_cond, &r->lock, HW_NEVER);
     if (!r->set.flight) finish_stream(r);
+    if (status) tell(r, status);
     hw_ring_free(&r->ring);
     buffer_free(&r->encoded);
     buffer_free(&r->writing);
     buffer_free(&r->ended[0]);
     buffer_free(&r->ended[1]);
+    int failure = atomic_load(&r->failure);
+    atomic_store(&r->state, HW_RECORDER_IDLE);
     pthread_mutex_unlock(&r->lock);
-    return atomic_load(&r->failure);
+    return failure;
+}
+
+bool
+hw_recorder_status(struct hw_recorder *r, struct hw_recorder_status *status)
+{
+    if (!hw_recorder_runs(r)) return false; /* whoever starts it may hold the lock for long */
+    pthread_mutex_lock(&r->lock);
+    bool runs = hw_recorder_runs(r);
+    if (runs) tell(r, status);
+    pthread_mutex_unlock(&r->lock);
+    return runs;
 }
 
 /* -- definitions -------------------------------------------------------------------------------------------------------- */
@@ -195,7 +235,8 @@ hw_recorder_name_thread(struct hw_recorder *r, uint32_t number, const char *name
         }
         buffer = &r->ended[r->newer];
     }
-    hw_write_thread(buffer, number, name, name_length, site, site_length); /* short of memory: a name less */
+    /* Short of memory: a name less. */
+    if (hw_recorder_runs(r)) hw_write_thread(buffer, number, name, name_length, site, site_length);
     pthread_mutex_unlock(&r->lock);
 }
 
@@ -208,16 +249,6 @@ hw_recorder_sound_alarm(struct hw_recorder *r)
     r->alarms++;
     pthread_cond_signal(&r->alarm_cond);
     pthread_mutex_unlock(&r->alarm_lock);
-}
-
-uint64_t
-hw_recorder_await_alarm(struct hw_recorder *r, uint64_t alarms_seen, uint64_t until_ns)
-{
-    pthread_mutex_lock(&r->alarm_lock);
-    while (r->alarms == alarms_seen && hw_now_ns() < until_ns) hw_cond_wait_until(&r->alarm_cond, &r->alarm_lock, until_ns);
-    uint64_t alarms = r->alarms;
-    pthread_mutex_unlock(&r->alarm_lock);
-    return alarms;
 }
 
 /* -- fork --------------------------------------------------------------------------------------------------------------- */
@@ -243,11 +274,20 @@ hw_recorder_after_fork_child(struct hw_recorder *r)
     hw_cond_init(&r->alarm_cond);
     r->writer_runs = r->writer_must_end = false;
     r->dumps = 0;
+    atomic_store(&r->inside, false);
+    atomic_store(&r->pending, false);
     if (r->file >= 0) close(r->file);
     r->file = -1;
-    if (r->ring.slots == NULL) return;
+    enum hw_recorder_state state = atomic_load(&r->state);
+    if (state != HW_RECORDER_RUNNING) {
+        atomic_store(&r->recording, false);
+        if (state == HW_RECORDER_STARTING) memset(&r->ring, 0, sizeof(r->ring)); /* it may be half there: left behind */
+        hw_ring_free(&r->ring);
+        atomic_store(&r->state, HW_RECORDER_IDLE);
+        return;
+    }
     begin(r);
     hw_ring_forget(&r->ring);
     r->forked = true;
-    r->pending = !r->set.flight && hw_recording(r);
+    atomic_store(&r->pending, hw_recording(r) && (!r->set.flight || r->set.alarm_ns > 0));
 }

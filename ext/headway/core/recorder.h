@@ -2,18 +2,26 @@
  * them to a file; in mode flight they stay in the ring until somebody asks for a dump. Knows neither Ruby nor the scheduler.
  *
  * Who calls what
- *   hw_record                anybody, at any time: the ring's producers. No lock, no allocation, no system call
+ *   hw_record                under the runtime's lock, which lets in one at a time, or
+ *   hw_record_with_gvl       with the main Ractor's GVL, which does so, too: the ring's producers. Here no lock, no allocation, no
+ *                            system call
  *   hw_recorder_name_thread, hw_recorder_definitions    Ruby methods and the end of a thread, with the GVL
- *   start, stop, ensure, dump    Ruby methods (stop and dump wait for the disk: without the GVL, where that can be)
- *   dump                     the control socket's thread, too
- *   the writer               its own native thread, all signals blocked; Ruby doesn't know it
+ *   start, stop, dump        Ruby methods (stop and dump wait for the disk: without the GVL, where that can be), and the control
+ *                            socket's thread
+ *   ensure                   Ruby methods, stop
+ *   the writer, the watch    native threads of its own, all signals blocked; Ruby doesn't know them
  *
  * Locks: recorder.lock protects the encoder's buffers and the file. It is never asked for by a producer, nor with the runtime's
- * lock held, and never held while the disk is waited for but at start and stop. recorder.alarm_lock is a leaf, held for instants.
+ * lock held, and never held while the disk is waited for but when a file is opened. recorder.alarm_lock is a leaf, held for
+ * instants.
+ *
+ * Recordings are started and stopped from several threads, so each goes through the states idle, starting, running, ending, idle.
+ * Only who has brought it from idle to starting, or from running to ending, may do what comes next. A forked child keeps a
+ * recording that runs; one that was starting or ending is over there.
  *
  * Invariants
- *   1. The ring is freed by nobody but start and stop, whose caller sees to it that no producer is inside (record.c: it holds the
- *      GVL and turns `recording` off under the runtime's lock).
+ *   1. The ring is freed by nobody but who ends a recording, after `recording` was turned off under the runtime's lock and no
+ *      producer with the GVL is inside: hw_record_with_gvl says so before it looks at `recording`.
  *   2. A write that fails ends the recording: `recording` turns false, `failure` and `failed_path` say why; the program goes on.
  *   3. Bytes are written once: a forked child closes the parent's file and forgets what was buffered and what was in the ring.
  *   4. A child's file is opened when it has something to tell (its second thread, a mark, its end): one that only runs another
@@ -21,6 +29,7 @@
 #ifndef HW_RECORDER_H
 #define HW_RECORDER_H
 
+#include "encode_tables.h"
 #include "ring.h"
 #include "trace_writer.h"
 
@@ -28,8 +37,11 @@
 
 #define HW_PATH_LONGEST 4096
 
+enum hw_recorder_state { HW_RECORDER_IDLE, HW_RECORDER_STARTING, HW_RECORDER_RUNNING, HW_RECORDER_ENDING };
+
 struct hw_recording {
     bool flight;
+    bool fresh;        /* refuse a file that is there already */
     uint64_t slots;
     uint64_t alarm_ns; /* flight: sound the alarm for a wait of this length; 0: never */
     uint64_t keep_ns;  /* flight: a dump leaves out what is older; 0: nothing */
@@ -39,12 +51,14 @@ struct hw_recording {
 
 struct hw_recorder {
     atomic_bool recording;  /* producers look at this first */
+    atomic_bool inside;     /* a producer with the GVL, which holds no lock */
+    _Atomic enum hw_recorder_state state;
     struct hw_ring ring;
     struct hw_recording set;
-    uint64_t session;       /* numbers the recordings, a forked child's included */
+    _Atomic uint64_t session; /* numbers the recordings, a forked child's included */
 
     pthread_mutex_t lock;
-    bool pending;           /* a child whose file isn't open yet */
+    atomic_bool pending;    /* a child whose file isn't open yet, or whose watch isn't there */
     bool forked;            /* the path gets this process's number */
     int file;               /* -1: none */
     uint64_t bytes, folded; /* written so far; stacks that found no place */
@@ -52,8 +66,11 @@ struct hw_recorder {
     struct hw_buffer encoded, writing; /* writing: the writer's own while it writes without the lock */
     struct hw_buffer ended[2];         /* flight: names of threads that ended, older half and newer half */
     unsigned newer;
+    struct hw_encoded written; /* stream: of the tables, so far */
+    uint32_t named;            /* the latest thread whose name was written with where it was created */
+    uint64_t refreshed_ns;
 
-    pthread_t writer;
+    pthread_t writer;       /* stream: the writer; flight with alarm_ns: the watch */
     pthread_cond_t writer_cond;
     bool writer_runs, writer_must_end;
     unsigned dumps;         /* under way: the ring stays */
@@ -65,16 +82,38 @@ struct hw_recorder {
     pthread_mutex_t alarm_lock;
     pthread_cond_t alarm_cond;
     uint64_t alarms;        /* sounded so far */
+    bool watch_must_end;
+    const struct hw_teller *teller; /* who can tell what the watch's dumps need */
+    atomic_int undumped;    /* errno of a dump that the watch could not write */
+    char undumped_path[HW_PATH_LONGEST];
 };
 
 bool hw_recorder_init(struct hw_recorder *recorder);
 
-/* 0, or an errno: nothing is recorded then. Turning `recording` on is the caller's. */
+/* 0: it is starting, and hw_recorder_go is the caller's, with the runtime's lock held. Or an errno, EBUSY: another one is there. */
 int hw_recorder_start(struct hw_recorder *recorder, const struct hw_recording *recording);
-/* `recording` is off. Writes what is left and closes. 0, or the errno that ended the recording. */
-int hw_recorder_stop(struct hw_recorder *recorder);
-/* In a forked child: opens its file. */
+void hw_recorder_go(struct hw_recorder *recorder);
+/* True: it is ending, and turning `recording` off and hw_recorder_stop are the caller's. */
+bool hw_recorder_claim_end(struct hw_recorder *recorder);
+/* Writes what is left and closes; status, unless it is NULL: as it was in the end. 0, or the errno that ended the recording. */
+struct hw_recorder_status;
+int hw_recorder_stop(struct hw_recorder *recorder, struct hw_recorder_status *status);
+/* In a forked child: opens its file, or starts its watch. */
 void hw_recorder_ensure(struct hw_recorder *recorder);
+
+static inline bool
+hw_recorder_runs(struct hw_recorder *recorder)
+{
+    return atomic_load(&recorder->state) == HW_RECORDER_RUNNING;
+}
+
+/* False: none runs. */
+struct hw_recorder_status {
+    bool flight;
+    uint64_t events, dropped, bytes, slots;
+    char path[HW_PATH_LONGEST]; /* as hw_recorder_path */
+};
+bool hw_recorder_status(struct hw_recorder *recorder, struct hw_recorder_status *status);
 
 static inline bool
 hw_recording(struct hw_recorder *recorder)
@@ -88,6 +127,17 @@ hw_record(struct hw_recorder *recorder, enum hw_trace_kind kind, uint32_t thread
     if (!hw_recording(recorder)) return;
     struct hw_trace_event event = { .time_ns = now, .thread = thread, .value = value, .kind = (uint8_t)kind };
     hw_ring_push(&recorder->ring, &event);
+}
+
+/* Without the runtime's lock: whoever ends the recording waits until nobody is inside. The order of the two accesses is what
+ * matters, here and there, so both are sequentially consistent. */
+static inline void
+hw_record_with_gvl(struct hw_recorder *recorder, enum hw_trace_kind kind, uint32_t thread, uint32_t value, uint64_t now)
+{
+    if (!hw_recording(recorder)) return;
+    atomic_store(&recorder->inside, true);
+    if (atomic_load(&recorder->recording)) hw_record(recorder, kind, thread, value, now);
+    atomic_store_explicit(&recorder->inside, false, memory_order_release);
 }
 
 /* A buffer for definitions (strings, frames, stacks, threads) on their way to the file of mode stream; locked until _done. */
@@ -117,12 +167,16 @@ struct hw_dump {
 bool hw_recorder_announce_dump(struct hw_recorder *recorder); /* before each dump: a stop waits for it. False: no flight recorder runs */
 int hw_recorder_dump(struct hw_recorder *recorder, struct hw_dump *dump);
 
-/* Where this process writes: out.headway, in a forked child out.PID.headway. "" when no path was given. */
+/* Where this process writes: out.headway, in a forked child out.PID.headway. "" when no path was given. The recording stays:
+ * lock held, or a dump announced. */
 void hw_recorder_path(struct hw_recorder *recorder, char path[HW_PATH_LONGEST]);
+/* The same, or headway-PID.headway in the current directory. */
+void hw_recorder_dump_path(struct hw_recorder *recorder, char path[HW_PATH_LONGEST]);
+/* "out.headway" -> "out.INFIX.headway", "out" -> "out.INFIX" */
+void hw_recorder_variant(const char *path, const char *infix, char variant[HW_PATH_LONGEST]);
 
-/* Mode flight with alarm_ns: sounded by a hook, waited for by a Ruby thread without the GVL. */
+/* Mode flight with alarm_ns: sounded by a hook or the ticker, under the runtime's lock; the watch then dumps. */
 void hw_recorder_sound_alarm(struct hw_recorder *recorder);
-uint64_t hw_recorder_await_alarm(struct hw_recorder *recorder, uint64_t alarms_seen, uint64_t until_ns);
 
 /* For pthread_atfork. The child's `recording` stays as it was. */
 void hw_recorder_before_fork(struct hw_recorder *recorder);
@@ -131,11 +185,14 @@ void hw_recorder_after_fork_child(struct hw_recorder *recorder);
 
 /* Inside the recorder */
 #define HW_BATCH 8192
-int hw_recorder_open(const char *path);
+int hw_recorder_open(const char *path, bool fresh);
 struct hw_trace_header hw_recorder_header(const struct hw_recorder *recorder); /* as of now */
 
+/* watch.c: the native thread that dumps when the alarm sounds */
+void *hw_watch(void *recorder);
+
 /* writer.c */
-bool hw_writer_start(struct hw_recorder *recorder);
+bool hw_writer_start(struct hw_recorder *recorder); /* in mode flight the watch */
 void hw_writer_end(struct hw_recorder *recorder);
 bool hw_write_all(int file, const struct hw_buffer *buffer); /* false: errno says why */
 void hw_writer_fail(struct hw_recorder *recorder, int error);

@@ -123,7 +123,7 @@ hw_runtime_init(struct hw_runtime *rt, void (*trigger)(void))
     pthread_mutex_init(&rt->lock, NULL);
     hw_cond_init(&rt->ticker_cond);
     rt->trigger = trigger;
-    rt->tick_ns = rt->ticker_wake_ns = HW_NEVER;
+    rt->tick_ns = rt->watch_ns = rt->ticker_wake_ns = HW_NEVER;
     rt->spin_ns = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPIN_NS : 0;
     return hw_recorder_init(&rt->recorder) && hw_scheduler_init(&rt->scheduler, &hw_policy_default);
 }

@@ -56,6 +56,7 @@ struct hw_runtime {
     bool ticker_runs, ticker_must_end, poll_due;
     bool sample_due;        /* observe: the next job looks at its thread's stack */
     uint64_t tick_ns;       /* when the scheduler wants the next tick */
+    uint64_t watch_ns;      /* when the ticker looks for waits that last too long: feed.c */
     uint64_t ticker_wake_ns;  /* when the ticker wakes by itself */
     uint64_t contended_ns;  /* when an event last left somebody waiting */
 
@@ -118,6 +119,7 @@ void hw_record_retire(struct hw_runtime *runtime, struct hw_thread *thread); /* 
 void hw_ticker_ensure(struct hw_runtime *runtime); /* starts it once there are two threads; lock not held */
 void hw_ticker_end(struct hw_runtime *runtime);
 void hw_ticker_at(struct hw_runtime *runtime, uint64_t at_ns); /* lock held */
+void hw_ticker_watch(struct hw_runtime *runtime, uint64_t at_ns); /* lock held */
 void hw_ticker_poll(struct hw_runtime *runtime);               /* lock held */
 
 /* signal.c */

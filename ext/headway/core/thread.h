@@ -84,6 +84,7 @@ struct hw_thread {
     atomic_bool open;        /* the gate is open for it */
     uint64_t opened_ns;      /* since when */
     uint64_t away_ns;        /* recording: since when it has been blocked; 0: it isn't */
+    bool alarmed;            /* recording: its wait, which lasts, has sounded the alarm */
     atomic_bool interrupted; /* the VM wants it back */
 
     /* Binding. */

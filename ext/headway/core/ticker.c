@@ -1,7 +1,7 @@
 /* The ticker: one native thread that wakes when the policy said something would be due, and in mode poll triggers the job; under
- * observe it triggers it to have the holder's stack looked at. It
+ * observe it triggers it to have the holder's stack looked at. For the flight recorder's alarm it looks for waits that last. It
  * exists only while there are two threads or more, and sleeps without a timeout when nobody has waited for a while. */
-#include "runtime.h"
+#include "feed.h"
 
 #include <signal.h>
 #include <string.h>
@@ -46,9 +46,14 @@ run(void *arg)
             tick(rt, now);
             continue;
         }
+        if (now >= rt->watch_ns) {
+            hw_feed_watch(rt, now);
+            continue;
+        }
         uint64_t pace_ns = rt->scheduler.policy.kind == HW_OBSERVE ? HW_SAMPLE_NS : rt->scheduler.policy.retry_ns;
         uint64_t linger_ns = now < rt->contended_ns + LINGERS_FOR_NS ? now + pace_ns : HW_NEVER;
         rt->ticker_wake_ns = linger_ns < rt->tick_ns ? linger_ns : rt->tick_ns;
+        if (rt->watch_ns < rt->ticker_wake_ns) rt->ticker_wake_ns = rt->watch_ns;
         hw_cond_wait_until(&rt->ticker_cond, &rt->lock, rt->ticker_wake_ns);
         rt->ticker_wake_ns = 0; /* awake: nobody need wake it */
     }
@@ -60,6 +65,13 @@ void
 hw_ticker_at(struct hw_runtime *rt, uint64_t at_ns)
 {
     rt->tick_ns = at_ns;
+    if (rt->ticker_runs && at_ns < rt->ticker_wake_ns) pthread_cond_signal(&rt->ticker_cond);
+}
+
+void
+hw_ticker_watch(struct hw_runtime *rt, uint64_t at_ns)
+{
+    rt->watch_ns = at_ns;
     if (rt->ticker_runs && at_ns < rt->ticker_wake_ns) pthread_cond_signal(&rt->ticker_cond);
 }
 

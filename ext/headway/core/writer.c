@@ -113,7 +113,8 @@ hw_writer_start(struct hw_recorder *r)
     r->writer_must_end = false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    r->writer_runs = pthread_create(&r->writer, NULL, run, r) == 0;
+    r->watch_must_end = false;
+    r->writer_runs = pthread_create(&r->writer, NULL, r->set.flight ? hw_watch : run, r) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return r->writer_runs;
 }
@@ -127,6 +128,10 @@ hw_writer_end(struct hw_recorder *r)
     pthread_cond_signal(&r->writer_cond);
     pthread_mutex_unlock(&r->lock);
     if (!runs) return;
+    pthread_mutex_lock(&r->alarm_lock);
+    r->watch_must_end = true;
+    pthread_cond_signal(&r->alarm_cond);
+    pthread_mutex_unlock(&r->alarm_lock);
     pthread_join(r->writer, NULL);
     r->writer_runs = false;
 }

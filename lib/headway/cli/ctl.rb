@@ -2,6 +2,7 @@
 
 require_relative "options"
 require_relative "process_argument"
+require_relative "recording"
 
 module Headway
   module CLI
@@ -26,20 +27,26 @@ module Headway
           when "get" then get(pid, words, options[:json])
           when "set" then set(pid, words, options[:json])
           when "dump" then dump(pid, words)
-          else raise UsageError, "#{action ? "#{action.scrub.inspect} is no action" : "nothing to do"}: give get, set or dump"
+          when "record" then Recording.call(pid, words, json: options[:json])
+          else raise UsageError, "#{action ? "#{action.scrub.inspect} is no action" : "nothing to do"}: give get, set, dump or record"
           end
         end
 
         private
 
         def parser(options)
-          Options.new("ctl", "[--json] PID get [NAME] | set NAME VALUE... | dump [PATH]") do |parser|
+          Options.new("ctl", "[--json] PID get [NAME] | set NAME VALUE... | dump [PATH] | record start|stop ...") do |parser|
             parser.on("--json", "print one JSON object") { options[:json] = true }
             parser.separator("")
             parser.separator("NAME is policy (fair, quantum, observe), quantum (milliseconds) or preempt (signal, poll).")
             parser.separator("get without a NAME prints all, get stats everything that is counted, as JSON.")
             parser.separator("set takes several pairs of NAME and VALUE, and changes all of them or none.")
-            parser.separator("dump writes what the flight recorder holds into a file.")
+            parser.separator("get recorder prints what is recorded, dump writes what the flight recorder holds into a file.")
+            parser.separator("record start [FILE] begins a recording, record stop ends it. FILE must not be there yet.")
+            parser.separator("  --mode stream (with a FILE: all of it) or flight (the last events, for dump)")
+            parser.separator("  --events N          the ring's size")
+            parser.separator("  --seconds S         flight: dumps leave out what is older")
+            parser.separator("  --wait-threshold S  flight: a wait of S seconds dumps by itself")
             parser.separator("")
           end
         end
@@ -47,6 +54,7 @@ module Headway
         def get(pid, words, json)
           raise UsageError, "#{words[1].scrub.inspect} is not expected here: get takes one NAME" if words.size > 1
           return print_stats(pid) if words.first == "stats"
+          return Recording.print(ProcessArgument.ask(pid, &:recorder), json: json) if words.first == "recorder"
 
           name = setting(words.first) if words.any?
           settings = ProcessArgument.ask(pid, &:settings)

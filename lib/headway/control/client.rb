@@ -47,6 +47,18 @@ module Headway
       # @return [String] the file written
       def dump(file = nil) = request({ dump: file || true }, :dump, limit: DUMP_LIMIT)
 
+      # @return [Hash, nil] :mode, :file, :events, :dropped, :bytes, :slots of the recording there is
+      def recorder = request({ get: "recorder" }, :recorder)
+
+      # @param options [Hash] :file (absolute), :mode, :events, :seconds, :wait_threshold, as {Recorder.start} takes them
+      # @return [Hash] as {#recorder}
+      def record(options) = request({ record: options }, :recorder, limit: DUMP_LIMIT)
+
+      # Ends the recording.
+      #
+      # @return [Hash] as {#recorder}, in the end
+      def stop_recording = request({ record: false }, :recorder, limit: DUMP_LIMIT)
+
       private
 
       # @return what the answer has under the name

@@ -2,22 +2,13 @@
 
 module Headway
   module Recorder
-    # What makes the flight recorder dump by itself: a signal, a wait that took too long, or somebody who noticed something. Each dump
-    # gets a file of its own: out.signal-1.headway, out.wait-1.headway, out.request-1.headway.
+    # What makes the flight recorder dump by itself: a signal, or somebody who noticed something. Each dump gets a file of its own:
+    # out.signal-1.headway, out.request-1.headway. (A wait that takes too long is the native extension's to notice: core/watch.c.)
     module Alarm
       # A program that always waits too long must not spend its time dumping.
       MOST_DUMPS = 10
       PAUSE_S = 5
-      LOOK_S = 3600
-      private_constant :MOST_DUMPS, :PAUSE_S, :LOOK_S
-
-      # Restarts the thread, which a forked child doesn't have.
-      module AfterFork
-        def _fork
-          super.tap { |pid| Alarm.start_thread if pid.zero? }
-        end
-      end
-      private_constant :AfterFork
+      private_constant :MOST_DUMPS, :PAUSE_S
 
       class << self
         # @param options [Options]
@@ -25,10 +16,6 @@ module Headway
         def start(options)
           @options = options
           listen(options.on_signal) if options.on_signal
-          return unless options.wait_threshold
-
-          Process.singleton_class.prepend(AfterFork)
-          start_thread
         end
 
         # @return [void]
@@ -36,17 +23,6 @@ module Headway
           @options = nil
           trap(@signal, @previous || "DEFAULT") if @signal
           @signal = @previous = nil
-          @thread&.kill
-          @thread = nil
-        end
-
-        # @return [void]
-        def start_thread
-          return unless @options&.wait_threshold
-
-          @thread = Thread.new { watch }
-          @thread.name = "headway recorder"
-          @thread.report_on_exception = false
         end
 
         # Dumps on a thread of its own, so that whoever noticed something isn't held up; now and then, however often it is asked.
@@ -72,19 +48,6 @@ module Headway
           @signal = signal
         rescue ArgumentError, SystemCallError => error
           Notices.add("no dump on a signal: #{error.message}")
-        end
-
-        def watch
-          seen = Native.alarms
-          MOST_DUMPS.times do
-            now = seen
-            now = Native.await_alarm(seen, LOOK_S) while now == seen && @options
-            return unless @options
-
-            dump("wait")
-            sleep(PAUSE_S)
-            seen = Native.alarms
-          end
         end
 
         def dump(why)

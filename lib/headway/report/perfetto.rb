@@ -11,10 +11,7 @@ module Headway
     # who held the GVL meanwhile, and for how many milliseconds.
     class Perfetto
       STATES = %w[running ready suspended].freeze
-      # A wait behind more threads than this names the longest of them.
-      HOLDERS = 8
-      BUFFER = 1 << 16
-      private_constant :STATES, :HOLDERS, :BUFFER
+      private_constant :STATES
 
       # @param document [Document]
       def initialize(document)
@@ -54,34 +51,13 @@ module Headway
         @thread_tracks[id]
       end
 
+      # The segments are the native extension's to encode: ext/headway/core/encode_perfetto.h.
       def write_lane(output, thread, lane)
         track = thread_track(thread)
-        beginnings = STATES.map { |state| @packets.beginning(track, state, "thread", output) }
-        ending = @packets.ending(track)
-        buffer = String.new(encoding: Encoding::BINARY, capacity: BUFFER + 1024)
-        time = Protobuf.varint((lane[:start_s] * Timeline::TICKS_PER_S).round * 100)
-        Timeline.each_segment(lane) do |from, to, state|
-          start = time # segments follow one another without gaps
-          time = Protobuf.varint(to * 100)
-          next if state == Timeline::ABSENT
-
-          beginnings[state].append(buffer, start)
-          event = state == Timeline::READY ? wait_end(track, @timeline.holders(thread, from, to), output) : ending
-          event.append(buffer, time)
-          flush(output, buffer) if buffer.bytesize > BUFFER
-        end
-        output << buffer
-      end
-
-      # Names it gives a number go to the output before the buffer does.
-      def wait_end(track, holders, output)
-        entries = holders.first(HOLDERS).map { |holder, ticks| [@labels.thread(holder), ticks / 10_000.0] }
-        @packets.telling_end(track, "waited for, ms", entries, output)
-      end
-
-      def flush(output, buffer)
-        output << buffer
-        buffer.clear
+        pieces = STATES.map { |state| @packets.beginning(track, state, "thread", output).rest }
+        pieces.push(@packets.ending(track).rest, *@packets.pieces_of_a_telling_end(track, "waited for, ms", output))
+        @entries ||= [*0...@data[:threads].size, nil].map { |holder| @packets.entry_head(@labels.thread(holder), output) }
+        @timeline.holds(thread).perfetto(lane[:bytes], Timeline.start(lane), pieces, @entries) { |bytes| output << bytes }
       end
 
       def write_gc(output, process, lane)

@@ -40,7 +40,7 @@ module Headway
       # @yieldparam to [Integer] ticks
       # @yieldparam state [Integer]
       def self.each_segment(lane)
-        from = (lane[:start_s] * TICKS_PER_S).round
+        from = start(lane)
         number = shift = 0
         lane[:bytes].each_byte do |byte|
           number |= (byte & 127) << shift
@@ -57,57 +57,23 @@ module Headway
       # @return [Array<Array(Integer, Integer)>] each thread that held the GVL in that time and for how many ticks, the
       #   longest first; nil instead of a thread stands for nobody
       def holders(thread, from, to)
-        starts, ends, owners = holds(@process_of[thread])
-        index = starts.bsearch_index { |start| start > from } || starts.size
-        index -= 1 if index.positive?
-        found = {}
-        free = to - from
-        while (start = starts[index]) && start < to
-          finish = ends[index]
-          held = (finish < to ? finish : to) - (start > from ? start : from)
-          if held.positive?
-            owner = owners[index]
-            found[owner] = (found[owner] || 0) + held
-            free -= held
-          end
-          index += 1
-        end
-        found[nil] = free if free.positive?
-        found.size < 2 ? found.to_a : found.sort_by { |_, ticks| -ticks }
+        holds(thread).during(from, to)
       end
 
-      private
-
-      # The holds of a process in order: where they start, where they end, whose they are. Sorted as integers that carry
-      # their place, which is many times faster than sorting triples.
-      def holds(process)
-        @holds ||= {}
-        @holds[process] ||= begin
-          starts, ends, owners = collect(process)
-          bits = starts.size.bit_length
-          order = starts.each_with_index.map { |start, index| (start << bits) | index }.sort!
-          order.map! { |key| key & ((1 << bits) - 1) }
-          [starts, ends, owners].map { |column| order.map { |index| column[index] } }
-        end
+      # @param thread [Integer]
+      # @return [Native::Traces::Holds] of its process
+      def holds(thread)
+        process = @process_of[thread]
+        (@holds ||= {})[process] ||= Native::Traces::Holds.new(
+          @lanes.filter_map do |lane|
+            [lane[:thread], lane[:bytes], Timeline.start(lane)] if @process_of[lane[:thread]] == process
+          end
+        )
       end
 
-      def collect(process)
-        starts = []
-        ends = []
-        owners = []
-        @lanes.each do |lane|
-          thread = lane[:thread]
-          next unless @process_of[thread] == process
-
-          Timeline.each_segment(lane) do |from, to, state|
-            next unless state == RUNNING
-
-            starts << from
-            ends << to
-            owners << thread
-          end
-        end
-        [starts, ends, owners]
+      # @return [Integer] the tick a lane starts at
+      def self.start(lane)
+        (lane[:start_s] * TICKS_PER_S).round
       end
     end
   end

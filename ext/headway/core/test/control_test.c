@@ -3,6 +3,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "../analysis.h"
 #include "../control_client.h"
 #include "../feed.h"
 #include "../names.h"
@@ -11,6 +12,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,7 +39,7 @@ static void
 set_up(void)
 {
     strcpy(directory, "/tmp/hw-control-XXXXXX");
-    if (mkdtemp(directory) == NULL) abort();
+    if (mkdtemp(directory) == NULL || chdir(directory) != 0) abort(); /* where dumps go that were given no path */
     static bool initialised; /* once: its records are kept for reuse */
     if (!initialised) CHECK(hw_runtime_init(&runtime, ignore_trigger) && hw_strings_init(&strings) && hw_stacks_init(&stacks));
     initialised = true;
@@ -45,6 +47,7 @@ set_up(void)
     policy.kind = HW_OBSERVE;
     CHECK(hw_runtime_start(&runtime, &policy, HW_POLL));
     hw_control_init(&control, &runtime, &strings, &stacks, on_trigger);
+    runtime.recorder.teller = &control.teller;
     snprintf(control.facts.directory, sizeof(control.facts.directory), "%s/s", directory);
     strcpy(control.facts.headway, "0");
     strcpy(control.facts.ruby, "0");
@@ -63,12 +66,23 @@ files(void)
 }
 
 static void
+clean_directory(void)
+{
+    DIR *entries = opendir(directory);
+    struct dirent *entry;
+    while (entries && (entry = readdir(entries))) unlinkat(dirfd(entries), entry->d_name, 0);
+    if (entries) closedir(entries);
+}
+
+static void
 tear_down(void)
 {
+    if (chdir("/") != 0) abort();
     hw_control_close(&control);
     hw_runtime_stop(&runtime);
     free(control.clients);
     CHECK_EQUAL(0, files());
+    clean_directory();
     rmdir(control.facts.directory);
     rmdir(directory);
 }
@@ -192,6 +206,30 @@ blame(void *unused)
     return NULL;
 }
 
+static bool
+end_recording(void)
+{
+    if (!hw_recorder_claim_end(&runtime.recorder)) return false;
+    hw_feed_close(&runtime);
+    hw_recorder_stop(&runtime.recorder, NULL);
+    return true;
+}
+
+/* As marks are: with the GVL, and without a lock of ours. */
+static void *
+mark(void *unused)
+{
+    (void)unused;
+    for (uint32_t i = 0; !atomic_load(&over); i++) {
+        hw_record_with_gvl(&runtime.recorder, HW_TRACE_MARK, 1, i % 100 + 1, hw_now_ns());
+        if (i % 64 == 0) {
+            hw_recorder_name_thread(&runtime.recorder, 1, "one", 3, "", 0);
+            usleep(50);
+        }
+    }
+    return NULL;
+}
+
 /* The flight recorder comes and goes while dumps are asked for. */
 static void *
 record(void *unused)
@@ -201,12 +239,11 @@ record(void *unused)
         struct hw_recording *set = calloc(1, sizeof(*set));
         set->flight = true;
         set->slots = 1000;
-        if (hw_recorder_start(&runtime.recorder, set) != 0) abort();
+        int error = hw_feed_start(&runtime, set);
+        if (error && error != EBUSY) abort();
         free(set);
-        hw_feed_open(&runtime);
         usleep(2000);
-        hw_feed_close(&runtime);
-        hw_recorder_stop(&runtime.recorder);
+        end_recording();
         usleep(500);
     }
     return NULL;
@@ -215,16 +252,25 @@ record(void *unused)
 static void *
 ask_all(void *unused)
 {
-    char dump[128];
+    char dump[128], stream[128];
     snprintf(dump, sizeof(dump), "{\"dump\":\"%s/dump\"}\n", directory);
+    snprintf(stream, sizeof(stream), "{\"record\":{\"file\":\"%s/stream\",\"events\":5000}}\n", directory);
     const char *const requests[] = { J("{'get':'stats'}\n"), J("{'ping':true}\n"), J("{'set':{'quantum_ms':7}}\n"), dump,
                                      J("{'set':{'policy':'quantum'}}\n"), J("{'set':{'policy':'observe'}}\n"), "garbage\n",
-                                     J("{'dump':'/no/such/directory/x'}\n") };
+                                     J("{'dump':'/no/such/directory/x'}\n"), stream, J("{'get':'recorder'}\n"),
+                                     J("{'record':false}\n"), J("{'record':{'events':300,'wait_threshold':0.001}}\n"),
+                                     J("{'record':false}\n") };
+    char *path = stream + strlen(J("{'record':{'file':'"));
     (void)unused;
     char answer[256];
     uint64_t answers = 0;
     for (unsigned i = 0; !atomic_load(&over); i++) {
-        if (ask(control.path, requests[i % 8], answer, sizeof(answer))) answers++;
+        if (ask(control.path, requests[i % 13], answer, sizeof(answer))) answers++;
+        if (i % 13 != 10) continue;
+        char *end = strchr(path, '"');
+        *end = '\0';
+        unlink(path); /* it must not be there yet */
+        *end = '"';
     }
     return (void *)(uintptr_t)answers;
 }
@@ -234,20 +280,21 @@ TEST(everything_at_once)
     set_up();
     atomic_store(&over, false);
     CHECK(hw_control_open(&control) == NULL);
-    void *(*const bodies[])(void *) = { blame, record, change_states, change_states, ask_all, ask_all, ask_all, ask_all };
-    pthread_t threads[8];
-    for (int i = 0; i < 8; i++) pthread_create(&threads[i], NULL, bodies[i], NULL);
+    void *(*const bodies[])(void *) = { blame, record, change_states, change_states, mark, ask_all, ask_all, ask_all, ask_all };
+    pthread_t threads[9];
+    for (int i = 0; i < 9; i++) pthread_create(&threads[i], NULL, bodies[i], NULL);
     char dump[128];
     snprintf(dump, sizeof(dump), "%s/dump", directory);
     usleep(1000 * test_effort(800));
     for (int looks = 0; looks < 2000 && access(dump, F_OK) != 0; looks++) usleep(10000);
     atomic_store(&over, true);
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 9; i++) {
         void *answers;
         pthread_join(threads[i], &answers);
-        CHECK(i < 4 || answers != NULL, "client %d had no answer", i);
+        CHECK(i < 5 || answers != NULL, "client %d had no answer", i);
     }
     CHECK(unlink(dump) == 0, "a dump was made");
+    end_recording();
     tear_down();
 }
 
@@ -268,6 +315,8 @@ TEST(forks_while_clients_ask)
             bool closed = control.reopen && control.listener.fd < 0;
 #ifndef __SANITIZE_THREAD__ /* which allows no threads in a child */
             closed = closed && hw_control_open(&control) == NULL && says(J("{'ping':true}\n"), "ping");
+            if (hw_recorder_runs(&runtime.recorder)) closed = closed && says(J("{'record':false}\n"), "recorder");
+            closed = closed && says(J("{'record':{}}\n"), "flight") && says(J("{'record':false}\n"), "flight");
             hw_control_close(&control);
 #endif
             _exit(closed ? 0 : 1);
@@ -281,6 +330,110 @@ TEST(forks_while_clients_ask)
     CHECK_EQUAL(1, (uint64_t)files());
     atomic_store(&over, true);
     pthread_join(client, NULL);
+    end_recording();
+    tear_down();
+}
+
+/* What a file says, once all of it is there; the caller frees it. */
+static struct hw_analysis
+analysed(const char *path)
+{
+    struct hw_analysis analysis;
+    for (int looks = 0;; looks++) {
+        struct hw_trace_damage damage = { 0 };
+        hw_analysis_init(&analysis, false);
+        if (hw_analysis_add(&analysis, path, UINT64_MAX, &damage) && analysis.processes[0].damage.what[0] == '\0') return analysis;
+        CHECK(looks < 2000, "%s: %s", path, damage.what);
+        hw_analysis_free(&analysis);
+        usleep(5000);
+    }
+}
+
+static bool
+records(const char *options, const char *words)
+{
+    char request[512];
+    snprintf(request, sizeof(request), J("{'record':%s}\n"), options);
+    return says(request, words);
+}
+
+TEST(records_to_a_file)
+{
+    set_up();
+    CHECK(hw_control_open(&control) == NULL);
+    char path[128], options[256];
+    struct hw_thread *thread = hw_runtime_add(&runtime, HW_SUSPENDED, true);
+    hw_runtime_set_name(&runtime, thread, "worker", 6);
+    snprintf(path, sizeof(path), "%s/out.headway", directory);
+    snprintf(options, sizeof(options), J("{'file':'%s'}"), path);
+    for (int round = 0; round < 3; round++) {
+        CHECK(records(options, J("{'recorder':{'mode':'stream','file':'")));
+        CHECK(records(options, "a recording is under way in this process: stop it first"));
+        for (int i = 0; i < 10; i++) {
+            hw_runtime_event(&runtime, thread, HW_EVENT_READY);
+            hw_runtime_event(&runtime, thread, HW_EVENT_RESUMED);
+            hw_runtime_event(&runtime, thread, HW_EVENT_SUSPENDED);
+        }
+        CHECK(says(J("{'get':'recorder'}\n"), J("'dropped':0")));
+        CHECK(records("false", J("'mode':'stream'")));
+        CHECK(records("false", "nothing is recorded in this process"));
+        CHECK(says(J("{'get':'recorder'}\n"), J("{'recorder':null}")));
+        CHECK(records(options, "File exists"), "it is not overwritten");
+        struct hw_analysis analysis = analysed(path);
+        CHECK_EQUAL(1, (uint64_t)analysis.process_count);
+        CHECK(strcmp("observe", analysis.processes[0].header.policy) == 0);
+        CHECK(analysis.processes[0].events >= 32);
+        hw_analysis_free(&analysis);
+        CHECK(unlink(path) == 0);
+    }
+    hw_runtime_event(&runtime, thread, HW_EVENT_EXITED);
+    tear_down();
+}
+
+TEST(refuses_bad_recordings)
+{
+    set_up();
+    CHECK(hw_control_open(&control) == NULL);
+    CHECK(records("true", "record is true: give an object"));
+    CHECK(records(J("{'file':'x'}"), "give an absolute path"));
+    CHECK(records(J("{'mode':'stream'}"), "mode is stream: give a file, too"));
+    CHECK(records(J("{'mode':'both'}"), "give stream or flight"));
+    CHECK(records(J("{'events':0}"), "events is 0: give 1 to 100000000"));
+    CHECK(records(J("{'events':1.5}"), "events is 1.5: give"));
+    CHECK(records(J("{'seconds':0}"), "seconds is 0: give 0.001 to 86400"));
+    CHECK(records(J("{'wait_threshold':3601}"), "give 0.001 to 3600"));
+    CHECK(records(J("{'frob':1}"), "nothing is named "));
+    CHECK(records(J("{'file':'/tmp/x','seconds':1}"), "are for mode flight"));
+    CHECK(records(J("{'file':'/no/such/directory/x'}"), "no recording to /no/such/directory/x: No such file or directory"));
+    CHECK(says(J("{'get':'recorder'}\n"), J("{'recorder':null}")));
+    tear_down();
+}
+
+/* Nobody takes the GVL away from a thread that keeps it: the dump is there while another waits. */
+TEST(a_wait_that_lasts_is_dumped)
+{
+    set_up();
+    CHECK(hw_control_open(&control) == NULL);
+    char path[128], options[256];
+    snprintf(path, sizeof(path), "%s/out.wait-1.headway", directory);
+    snprintf(options, sizeof(options), J("{'mode':'flight','file':'%s/out.headway','wait_threshold':0.05}"), directory);
+    struct hw_thread *holder = hw_runtime_add(&runtime, HW_RUNNING, false), *waiter = hw_runtime_add(&runtime, HW_SUSPENDED, false);
+    hw_ticker_ensure(&runtime);
+    CHECK(records(options, "flight"));
+    usleep(100000);
+    CHECK(access(path, F_OK) != 0, "nobody has waited");
+    uint64_t before = runtime.recorder.alarms;
+    hw_runtime_event(&runtime, waiter, HW_EVENT_READY);
+    struct hw_analysis analysis = analysed(path);
+    CHECK(analysis.threads[1].time_ns[HW_READY] + analysis.threads[0].time_ns[HW_READY] >= 50 * HW_NS_PER_MS);
+    hw_analysis_free(&analysis);
+    hw_runtime_event(&runtime, holder, HW_EVENT_SUSPENDED);
+    hw_runtime_event(&runtime, waiter, HW_EVENT_RESUMED);
+    usleep(150000);
+    CHECK_EQUAL(before + 1, runtime.recorder.alarms);
+    CHECK(records("false", "flight"));
+    hw_runtime_event(&runtime, holder, HW_EVENT_EXITED);
+    hw_runtime_event(&runtime, waiter, HW_EVENT_EXITED);
     tear_down();
 }
 
@@ -366,5 +519,6 @@ TEST(stale_files_are_swept)
     tear_down();
 }
 
-TESTS({ "names", names }, { "slow", slow_clients_are_dropped }, { "opens", opens_answers_and_closes }, { "everything", everything_at_once }, { "forks", forks_while_clients_ask },
-      { "stale", stale_files_are_swept })
+TESTS({ "names", names },  { "slow", slow_clients_are_dropped }, { "opens", opens_answers_and_closes }, { "everything", everything_at_once }, { "forks", forks_while_clients_ask },
+      { "stale", stale_files_are_swept }, { "records", records_to_a_file }, { "bad recordings", refuses_bad_recordings },
+      { "lasting wait", a_wait_that_lasts_is_dumped })

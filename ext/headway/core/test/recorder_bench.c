@@ -31,7 +31,7 @@ start(bool flight)
     struct hw_recording set = { .flight = flight, .slots = 1 << 20 };
     if (!flight) snprintf(set.path, sizeof(set.path), "%s", path);
     if (hw_recorder_start(&recorder, &set) != 0) abort();
-    atomic_store(&recorder.recording, true);
+    hw_recorder_go(&recorder);
 }
 
 /* The thread's own time: others on this machine count less. */
@@ -59,7 +59,7 @@ cost_per_event(const char *what, bool flight, bool clock)
         }
         ns[round] = (double)(spent_ns() - from_ns) / EVENTS;
         atomic_store(&recorder.recording, false);
-        hw_recorder_stop(&recorder);
+        hw_recorder_stop(&recorder, NULL);
     }
     print_median(what, ns, ROUNDS);
 }
@@ -94,7 +94,7 @@ a_million_a_second(void)
     double seconds = (double)(hw_now_ns() - from_ns) / 1e9;
     uint64_t dropped = hw_ring_dropped(&recorder.ring), events = hw_ring_claimed(&recorder.ring);
     atomic_store(&recorder.recording, false);
-    hw_recorder_stop(&recorder);
+    hw_recorder_stop(&recorder, NULL);
     printf("streamed %.2f million events a second for %.2f s: %llu dropped, %.2f bytes an event\n", events / seconds / 1e6, seconds,
            (unsigned long long)dropped, (double)recorder.bytes / (double)events);
 }

@@ -22,7 +22,7 @@ static void
 clean_up(void)
 {
     atomic_store(&recorder.recording, false);
-    hw_recorder_stop(&recorder);
+    if (hw_recorder_claim_end(&recorder)) hw_recorder_stop(&recorder, NULL);
     hw_analysis_free(&analysis);
     unlink(path);
 }
@@ -39,7 +39,7 @@ start(const char *file, bool flight, uint64_t slots)
     snprintf(set.path, sizeof(set.path), "%s", file ? file : path);
     hw_analysis_init(&analysis, false);
     int error = hw_recorder_start(&recorder, &set);
-    atomic_store(&recorder.recording, error == 0);
+    if (error == 0) hw_recorder_go(&recorder);
     return error;
 }
 
@@ -47,7 +47,7 @@ static int
 stop(void)
 {
     atomic_store(&recorder.recording, false);
-    return hw_recorder_stop(&recorder);
+    return hw_recorder_claim_end(&recorder) ? hw_recorder_stop(&recorder, NULL) : atomic_load(&recorder.failure);
 }
 
 /* The file, read back. */
@@ -189,9 +189,9 @@ keep_dumping(void *unused)
 {
     (void)unused;
     uint64_t events;
-    while (atomic_load(&dumping)) {
+    do {
         if (dump(&events) != 0) abort();
-    }
+    } while (atomic_load(&dumping));
     return NULL;
 }
 

@@ -64,15 +64,15 @@ TEST(recordings_start_and_stop_under_load)
     for (unsigned round = 0; round < 6; round++) {
         struct hw_recording set = { .flight = round % 2, .slots = 1 << 16, .alarm_ns = round % 2 ? 1 : 0 };
         snprintf(set.path, sizeof(set.path), "%s", path);
-        CHECK(hw_recorder_start(&runtime.recorder, &set) == 0);
-        hw_feed_open(&runtime);
+        CHECK(hw_feed_start(&runtime, &set) == 0);
         uint64_t end_ns = hw_now_ns() + MS(test_effort(100));
         while (hw_now_ns() < end_ns) vm_sleep(MS(1));
+        CHECK(hw_recorder_claim_end(&runtime.recorder));
         hw_feed_close(&runtime);
         uint64_t recorded = hw_ring_claimed(&runtime.recorder.ring);
         CHECK(recorded > 20);
         CHECK_EQUAL(0, hw_ring_dropped(&runtime.recorder.ring));
-        CHECK(hw_recorder_stop(&runtime.recorder) == 0);
+        CHECK(hw_recorder_stop(&runtime.recorder, NULL) == 0);
         if (round % 2) {
             CHECK(runtime.recorder.alarms > 0);
             continue;

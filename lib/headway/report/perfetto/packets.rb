@@ -31,8 +31,6 @@ module Headway
           @tracks = 0
           @interned = INTERNED.to_h { |kind, _| [kind, {}] }
           @sequence = Protobuf.number(PACKET[:sequence], 1)
-          @event_heads = {}
-          @titles = {}
           @entry_heads = {}
           @needs_state = @sequence + Protobuf.number(PACKET[:sequence_flags], NEEDS_STATE)
           @before_event = @needs_state + Protobuf.bytes(PACKET[:track_event], "")[0...-1] # its length is to follow
@@ -81,15 +79,21 @@ module Headway
           event(SLICE_END, track, "".b)
         end
 
-        # The end of a slice whose arguments say something: for each name a number.
+        # What ends of slices are made of whose arguments say something, for each name a number: what stands before the
+        # event's length, the event's own fields, and the arguments' title. After it comes {#entry_head} and the number, by turns.
         #
-        # @param title [String]
-        # @param entries [Array<Array(String, Float)>]
-        # @return [Event]
-        def telling_end(track, title, entries, output)
-          inner = (@titles[title] ||= Protobuf.number(ANNOTATION[:name], intern(:annotation_names, title, output))).dup
-          entries.each { |name, value| inner << entry_head(name, output) << [value].pack("E") }
-          event(SLICE_END, track, Protobuf.bytes(EVENT[:annotations], inner))
+        # @return [Array<String>]
+        def pieces_of_a_telling_end(track, title, output)
+          title = Protobuf.number(ANNOTATION[:name], intern(:annotation_names, title, output))
+          [@before_event, event_head(SLICE_END, track), title]
+        end
+
+        # @return [String] all of an entry but its number, a double
+        def entry_head(name, output)
+          @entry_heads[name] ||= begin
+            named = Protobuf.number(ANNOTATION[:name], intern(:annotation_names, name, output))
+            Protobuf.bytes(ANNOTATION[:entries], named + Protobuf.double(ANNOTATION[:double], 0.0))[0...-8].freeze
+          end
         end
 
         # @return [String] a whole slice
@@ -113,42 +117,31 @@ module Headway
           # @param rest [String] the packet's fields after its time
           def initialize(rest)
             @rest = rest
-            @heads = []
           end
+
+          attr_reader :rest
 
           # @param time [String] nanoseconds as a varint
           # @return [String] the buffer with the packet added to it
           def append(buffer, time)
-            buffer << (@heads[time.bytesize] || head(time.bytesize)) << time << @rest
-          end
-
-          private
-
-          def head(time_bytes)
-            length = Protobuf.varint(1 + time_bytes + @rest.bytesize)
-            @heads[time_bytes] = [PACKET].pack("C") << length << TIMESTAMP
+            buffer << PACKET << Protobuf.varint(1 + time.bytesize + @rest.bytesize) << TIMESTAMP << time << @rest
           end
         end
 
         private
 
+        def event_head(type, track)
+          Protobuf.number(EVENT[:type], type) + Protobuf.number(EVENT[:track], track)
+        end
+
         def event(type, track, rest)
-          head = @event_heads[(track << 2) | type] ||=
-            Protobuf.number(EVENT[:type], type) + Protobuf.number(EVENT[:track], track)
+          head = event_head(type, track)
           Event.new(@before_event + Protobuf.varint(head.bytesize + rest.bytesize) << head << rest)
         end
 
         def named(name, category, output)
           Protobuf.number(EVENT[:category], intern(:categories, category, output)) +
             Protobuf.number(EVENT[:name], intern(:names, name, output))
-        end
-
-        # All of an entry but its number, which is always eight bytes.
-        def entry_head(name, output)
-          @entry_heads[name] ||= begin
-            named = Protobuf.number(ANNOTATION[:name], intern(:annotation_names, name, output))
-            Protobuf.bytes(ANNOTATION[:entries], named + Protobuf.double(ANNOTATION[:double], 0.0))[0...-8].freeze
-          end
         end
 
         def intern(kind, text, output)
