@@ -70,12 +70,22 @@ copies_a_stream(VALUE frame)
     return RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) == 11 && memcmp(RSTRING_PTR(name), "copy_stream", 11) == 0;
 }
 
-static void
-note_place(struct hw_place *place, int skip, VALUE work)
+/* Not by skipping a frame: Ruby 3.3 skips none in C. */
+bool
+hw_called_by_c(VALUE *caller)
 {
-    VALUE frame = Qnil;
-    int line = 1; /* of a frame in C: 0 */
-    bool by_c = rb_profile_frames(skip, 1, &frame, &line) == 1 && line == 0;
+    VALUE frames[2] = { Qnil, Qnil };
+    int lines[2] = { 0, 1 }; /* of a frame in C: 0 */
+    bool by_c = rb_profile_frames(0, 2, frames, lines) == 2 && lines[1] == 0;
+    if (caller) *caller = frames[1];
+    return by_c;
+}
+
+static void
+note_place(struct hw_place *place, VALUE work)
+{
+    VALUE frame;
+    bool by_c = hw_called_by_c(&frame);
     place->note = !by_c || !of_the_vm(work) ? NOT_DECLINABLE : copies_a_stream(frame) ? STAYS : DECLINABLE;
 }
 
@@ -134,7 +144,7 @@ blocking_operation_wait(VALUE self, VALUE work)
     if (NIL_P(pool)) return run_inline(work);
     struct hw_costs *costs = costs_of(rb_ivar_get(pool, id_costs));
     struct hw_place *place = find_place(costs, 1);
-    if (place->note == NEW) note_place(place, 1, work);
+    if (place->note == NEW) note_place(place, work);
     uint64_t key = place->key;
     enum hw_choice choice = place->note == STAYS ? HW_CHOICE_INLINE : choose(costs, place);
     if (choice == HW_CHOICE_INLINE) return place->note == NOT_DECLINABLE ? run_inline(work) : DECLINED;
