@@ -33,9 +33,23 @@
 
 static ID id_io_wait, id_pread_here, id_read_in_selector, id_read_on_pool, id_worker_pool, id_write_in_selector;
 
+static VALUE socket_class; /* once it is there */
+
+/* Most are sockets, which need no system call to be told from files. */
+static bool
+socket_io(VALUE io)
+{
+    if (!socket_class && rb_const_defined(rb_cObject, rb_intern("BasicSocket"))) {
+        socket_class = rb_const_get(rb_cObject, rb_intern("BasicSocket"));
+        rb_gc_register_mark_object(socket_class);
+    }
+    return socket_class && RTEST(rb_obj_is_kind_of(io, socket_class));
+}
+
 static bool
 regular(VALUE io)
 {
+    if (socket_io(io)) return false;
     struct stat status;
     return fstat(rb_io_descriptor(io), &status) == 0 && S_ISREG(status.st_mode);
 }

@@ -214,13 +214,13 @@ offload_operation(VALUE self, VALUE pool, VALUE costs_object, VALUE work)
     }
 }
 
-/* Native.offload_costs(mode, hand_over_ns) -> what is known of operations: nothing yet */
+/* Native.offload_costs(mode, hand_over_ns, most) -> what is known of operations: nothing yet */
 static VALUE
-offload_costs(VALUE self, VALUE mode, VALUE hand_over_ns)
+offload_costs(VALUE self, VALUE mode, VALUE hand_over_ns, VALUE most)
 {
     struct hw_costs *costs;
     VALUE object = TypedData_Make_Struct(rb_cObject, struct hw_costs, &costs_type, costs);
-    hw_costs_init(costs, (enum hw_costs_mode)NUM2INT(mode), NUM2ULL(hand_over_ns));
+    hw_costs_init(costs, (enum hw_costs_mode)NUM2INT(mode), NUM2ULL(hand_over_ns), NUM2UINT(most));
     return object;
 }
 
@@ -259,7 +259,7 @@ hw_operation_init(VALUE native)
     id_hand_over = rb_intern("hand_over_operation");
     id_pool = rb_intern("@worker_pool");
     id_yield = rb_intern("yield");
-    rb_define_singleton_method(native, "offload_costs", offload_costs, 2);
+    rb_define_singleton_method(native, "offload_costs", offload_costs, 3);
     rb_define_singleton_method(native, "offload_operation", offload_operation, 3);
     rb_define_singleton_method(native, "offload_learn", offload_learn, 4);
     rb_define_singleton_method(native, "offload_turned", offload_turned, 1);

@@ -9,10 +9,11 @@ clamp(uint64_t ns)
 }
 
 void
-hw_costs_init(struct hw_costs *costs, enum hw_costs_mode mode, uint64_t hand_over_ns)
+hw_costs_init(struct hw_costs *costs, enum hw_costs_mode mode, uint64_t hand_over_ns, uint32_t most)
 {
     memset(costs, 0, sizeof(*costs));
     costs->mode = mode;
+    costs->most = most;
     uint64_t long_ns = hand_over_ns * HW_COSTS_LONG_HAND_OVERS;
     if (long_ns < HW_COSTS_LONG_MIN_NS) long_ns = HW_COSTS_LONG_MIN_NS;
     if (long_ns > HW_COSTS_LONG_MAX_NS) long_ns = HW_COSTS_LONG_MAX_NS;
@@ -65,13 +66,20 @@ longest(const uint32_t *ring)
     return longest;
 }
 
-/* Whether the loop should turn before something that takes so long runs inline. */
+/* Whether something that takes so long exceeds the share of this turn. */
 static bool
-too_much(struct hw_costs *costs, uint32_t ns, bool breathed)
+too_much(struct hw_costs *costs, uint32_t ns)
 {
-    if (breathed || costs->inline_ns + ns <= HW_COSTS_SHARE_NS) return false;
+    if (costs->inline_ns + ns <= HW_COSTS_SHARE_NS) return false;
     costs->inline_ns = 0;
     return true;
+}
+
+/* Who waits for the loop to turn keeps what its operation uses: not too many of them. */
+static bool
+may_breathe(const struct hw_costs *costs, bool breathed)
+{
+    return !breathed && costs->elsewhere < HW_COSTS_BREATHING;
 }
 
 static enum hw_choice
@@ -79,11 +87,15 @@ weigh(struct hw_costs *costs, struct hw_place *place, uint64_t now_ns, bool brea
 {
     if (place->handed_over) {
         uint32_t ns = longest(place->wall_ns);
-        if (costs->elsewhere == 0 && ns <= HW_COSTS_SHARE_NS) return too_much(costs, ns, breathed) ? HW_CHOICE_BREATHE : HW_CHOICE_MEASURE;
+        if (costs->elsewhere >= costs->most) return HW_CHOICE_MEASURE;
+        if (costs->elsewhere == 0 && ns <= HW_COSTS_SHARE_NS) {
+            if (!too_much(costs, ns)) return HW_CHOICE_MEASURE;
+            if (!breathed) return HW_CHOICE_BREATHE;
+        }
         costs->inline_ns = 0;
         return HW_CHOICE_HAND_OVER;
     }
-    if (too_much(costs, place->cost_ns, breathed)) return HW_CHOICE_BREATHE;
+    if (too_much(costs, place->cost_ns) && may_breathe(costs, breathed)) return HW_CHOICE_BREATHE;
     costs->inline_ns += place->cost_ns;
     if (hw_costs_wants_time(place)) {
         bool suspicious = now_ns - place->last_ns >= costs->long_ns;

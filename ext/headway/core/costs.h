@@ -26,6 +26,7 @@ enum {
     HW_COSTS_RECENT = 4,
     HW_COSTS_MEASURE_EVERY = 249,
     HW_COSTS_SHARE_NS = 1000000,
+    HW_COSTS_BREATHING = 64,
     HW_COSTS_LONG_MIN_NS = 100000,
     HW_COSTS_LONG_MAX_NS = 500000,
     HW_COSTS_LONG_HAND_OVERS = 20,
@@ -52,12 +53,13 @@ struct hw_costs {
     enum hw_costs_mode mode; /* whether anything is weighed at all, or all handed over, or nothing */
     uint64_t long_ns; /* from here on an operation is worth a hand-over */
     uint64_t inline_ns; /* since the loop's last turn */
+    uint32_t most; /* of the next: their memory is bounded so; from there on all runs inline */
     uint32_t elsewhere; /* operations handed over and not done, or whose fibers let the loop turn: the caller counts them */
     uint64_t chosen[HW_CHOICES];
     struct hw_place places[HW_COSTS_PLACES];
 };
 
-void hw_costs_init(struct hw_costs *costs, enum hw_costs_mode mode, uint64_t hand_over_ns);
+void hw_costs_init(struct hw_costs *costs, enum hw_costs_mode mode, uint64_t hand_over_ns, uint32_t most);
 
 /* A clock read at every inline operation is one too many for the shortest: it is asked for at every fourth. */
 static inline bool

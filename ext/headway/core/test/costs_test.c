@@ -3,6 +3,7 @@
 #include "test.h"
 
 #define HAND_OVER_NS 15000
+#define MOST 100
 #define LONG_NS (HAND_OVER_NS * HW_COSTS_LONG_HAND_OVERS)
 
 static struct hw_costs costs;
@@ -39,7 +40,7 @@ operation(uint64_t key, uint64_t ns)
 static void
 begin(void)
 {
-    hw_costs_init(&costs, HW_COSTS_ADAPTIVE, HAND_OVER_NS);
+    hw_costs_init(&costs, HW_COSTS_ADAPTIVE, HAND_OVER_NS, MOST);
     costs.elsewhere = 1;
     now = 1;
     turns = 0;
@@ -55,11 +56,11 @@ begin_alone(void)
 
 TEST(what_is_long_follows_the_hand_over_within_bounds)
 {
-    hw_costs_init(&costs, HW_COSTS_ADAPTIVE, HAND_OVER_NS);
+    hw_costs_init(&costs, HW_COSTS_ADAPTIVE, HAND_OVER_NS, MOST);
     CHECK_EQUAL(LONG_NS, costs.long_ns);
-    hw_costs_init(&costs, HW_COSTS_ADAPTIVE, 10);
+    hw_costs_init(&costs, HW_COSTS_ADAPTIVE, 10, MOST);
     CHECK_EQUAL(HW_COSTS_LONG_MIN_NS, costs.long_ns);
-    hw_costs_init(&costs, HW_COSTS_ADAPTIVE, 1000000);
+    hw_costs_init(&costs, HW_COSTS_ADAPTIVE, 1000000, MOST);
     CHECK_EQUAL(HW_COSTS_LONG_MAX_NS, costs.long_ns);
 }
 
@@ -111,6 +112,24 @@ TEST(a_place_that_becomes_short_while_it_is_alone_costs_no_clock_for_long)
     for (int i = 0; i < HW_COSTS_RECENT; i++) CHECK_EQUAL(HW_CHOICE_MEASURE, operation(1, 1000));
     operation(1, 1000);
     CHECK_EQUAL(HW_CHOICE_INLINE, operation(1, 1000));
+}
+
+TEST(not_too_many_are_elsewhere_at_once)
+{
+    begin();
+    costs.elsewhere = MOST - 1;
+    CHECK_EQUAL(HW_CHOICE_HAND_OVER, operation(1, LONG_NS));
+    costs.elsewhere = MOST;
+    CHECK_EQUAL(HW_CHOICE_MEASURE, operation(1, LONG_NS));
+}
+
+TEST(not_too_many_let_the_loop_turn_at_once)
+{
+    begin();
+    operation(1, 1500);
+    costs.elsewhere = HW_COSTS_BREATHING;
+    for (int i = 0; i < 10000; i++) operation(1, 1500);
+    CHECK_EQUAL(0, turns);
 }
 
 TEST(a_stream_of_short_ones_lets_the_loop_turn)
@@ -195,9 +214,9 @@ TEST(places_that_collide_do_no_harm)
 
 TEST(what_is_set_is_not_weighed)
 {
-    hw_costs_init(&costs, HW_COSTS_ALWAYS, HAND_OVER_NS);
+    hw_costs_init(&costs, HW_COSTS_ALWAYS, HAND_OVER_NS, MOST);
     for (int i = 0; i < 100; i++) CHECK_EQUAL(HW_CHOICE_HAND_OVER, operation(1, 1000));
-    hw_costs_init(&costs, HW_COSTS_NEVER, HAND_OVER_NS);
+    hw_costs_init(&costs, HW_COSTS_NEVER, HAND_OVER_NS, MOST);
     for (int i = 0; i < 100; i++) CHECK_EQUAL(HW_CHOICE_INLINE, operation(1, 10 * LONG_NS));
     CHECK_EQUAL(100, costs.chosen[HW_CHOICE_INLINE]);
 }
@@ -210,6 +229,8 @@ TESTS({ "what_is_set_is_not_weighed", what_is_set_is_not_weighed },
       { "a_place_that_does_not_fit_is_handed_over_alone_too", a_place_that_does_not_fit_is_handed_over_alone_too },
       { "a_place_that_outgrows_its_share_inline_is_handed_over_from_then_on", a_place_that_outgrows_its_share_inline_is_handed_over_from_then_on },
       { "a_place_that_becomes_short_while_it_is_alone_costs_no_clock_for_long", a_place_that_becomes_short_while_it_is_alone_costs_no_clock_for_long },
+      { "not_too_many_are_elsewhere_at_once", not_too_many_are_elsewhere_at_once },
+      { "not_too_many_let_the_loop_turn_at_once", not_too_many_let_the_loop_turn_at_once },
       { "a_stream_of_short_ones_lets_the_loop_turn", a_stream_of_short_ones_lets_the_loop_turn },
       { "a_loop_that_tells_its_turns_is_not_made_to_turn", a_loop_that_tells_its_turns_is_not_made_to_turn },
       { "a_place_that_becomes_long_is_found_out_within_a_few_operations", a_place_that_becomes_long_is_found_out_within_a_few_operations },
