@@ -87,11 +87,12 @@ install_debian_rubies() {
   apt-get install $apt_options $apt_rubies </dev/null >&2 || fail "apt could not install Ruby"
 }
 
-# What tests ask for besides: promtool, which judges metrics and rules, and Redis. Without them they fail, and say what to install.
+# What tests ask for besides: promtool, which judges metrics and rules, Redis and PostgreSQL. Without them they fail, and say what to install.
 install_debian_tools() {
   if ! is_debian || [ "$(id -u)" != 0 ]; then return; fi
-  if command -v promtool >/dev/null && command -v redis-server >/dev/null; then return; fi
+  if command -v promtool >/dev/null && command -v redis-server >/dev/null && ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1
+  then return; fi
   debian_update
   DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=600 prometheus redis-server \
-    </dev/null >&2 || say "apt could not install prometheus and redis-server"
+    postgresql </dev/null >&2 || say "apt could not install prometheus, redis-server and postgresql"
 }

@@ -7,9 +7,13 @@
  * Descriptors that block, as those that were inherited may: a read first waits until there is something to read, a write goes
  * through the selector. Descriptors that don't are left to Ruby, which waits in io_wait when it has to.
  *
- * Declining returns Qundef, which must never reach Ruby code. So the methods are private: the VM calls them all the same. */
+ * Declining returns Qundef, which must never reach Ruby code: who calls a hook from there has it done by the selector.
+ *
+ * Their arguments: up to Ruby 4.0 the least to be transferred and the buffer's offset, from 4.1 on the offset and the most. From 4.0 on
+ * hooks must be public, or the VM takes them for missing. Both forms are compiled for every Ruby, so that both can be tested on any. */
 #include <ruby.h> /* first: it asks the system for all it has */
 #include "binding.h"
+#include "offload.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,11 +31,25 @@
 
 #define HERE (-1) /* at the file's own position */
 
-static ID id_io_wait, id_read_on_pool, id_worker_pool, id_write_in_selector;
+static ID id_io_wait, id_pread_here, id_read_in_selector, id_read_on_pool, id_worker_pool, id_write_in_selector;
+
+static VALUE socket_class; /* once it is there */
+
+/* Most are sockets, which need no system call to be told from files. */
+static bool
+socket_io(VALUE io)
+{
+    if (!socket_class && rb_const_defined(rb_cObject, rb_intern("BasicSocket"))) {
+        socket_class = rb_const_get(rb_cObject, rb_intern("BasicSocket"));
+        rb_gc_register_mark_object(socket_class);
+    }
+    return socket_class && RTEST(rb_obj_is_kind_of(io, socket_class));
+}
 
 static bool
 regular(VALUE io)
 {
+    if (socket_io(io)) return false;
     struct stat status;
     return fstat(rb_io_descriptor(io), &status) == 0 && S_ISREG(status.st_mode);
 }
@@ -50,19 +68,20 @@ file_for_us(VALUE self, VALUE io)
     return RTEST(rb_ivar_get(self, id_worker_pool)) && regular(io);
 }
 
-/* What is no file of ours. */
+/* What is no file of ours; first and second as the selector of this Ruby takes them too. */
 static VALUE
-leave_to_ruby(VALUE self, VALUE io)
+leave_to_ruby(VALUE self, VALUE io, VALUE buffer, VALUE first, VALUE second)
 {
+    if (!hw_called_by_c(NULL)) return rb_funcall(self, id_read_in_selector, 4, io, buffer, first, second);
     if (blocks(io) && !regular(io)) rb_funcall(self, id_io_wait, 3, io, INT2FIX(RUBY_IO_READABLE), Qnil);
     return Qundef;
 }
 
-/* (io, buffer, …), the rest as the selector of this Ruby takes it too */
+/* (io, buffer, …) */
 static VALUE
 io_write(VALUE self, VALUE io, VALUE buffer, VALUE first, VALUE second)
 {
-    if (!blocks(io) || regular(io)) return Qundef;
+    if ((!blocks(io) || regular(io)) && hw_called_by_c(NULL)) return Qundef;
     return rb_funcall(self, id_write_in_selector, 4, io, buffer, first, second);
 }
 
@@ -85,34 +104,17 @@ read_file(VALUE self, VALUE io, VALUE buffer, off_t from, size_t offset, size_t 
     /* Part of it, or nothing. The rest is up to the pool, which starts over where we began: a position is only moved by success. */
     VALUE cached = got < 0 && errno != EAGAIN ? Qnil : Qfalse; /* nil: who knows */
     size_t done = got > 0 ? (size_t)got : 0;
-    VALUE more = rb_funcall(self, id_read_on_pool, 6, io, buffer, from == HERE ? Qnil : OFFT2NUM(from + (off_t)done),
-                            SIZET2NUM(offset + done), SIZET2NUM(least > done ? least - done : 0), cached);
+    VALUE more = rb_funcall(self, id_read_on_pool, 7, io, buffer, from == HERE ? Qnil : OFFT2NUM(from + (off_t)done),
+                            SIZET2NUM(offset + done), SIZET2NUM(least > done ? least - done : 0), SIZET2NUM(most - done), cached);
     ssize_t count = NUM2SSIZET(more);
     return count < 0 && done == 0 ? more : SSIZET2NUM((ssize_t)done + (count > 0 ? count : 0));
 }
 
-#if defined(RUBY_FIBER_SCHEDULER_VERSION) && RUBY_FIBER_SCHEDULER_VERSION >= 4
-/* (io, buffer, offset, most) */
-static VALUE
-io_read(VALUE self, VALUE io, VALUE buffer, VALUE offset, VALUE most)
-{
-    if (!file_for_us(self, io)) return leave_to_ruby(self, io);
-    return read_file(self, io, buffer, HERE, NUM2SIZET(offset), 0, NUM2SIZET(most));
-}
-
-/* (io, buffer, from, offset, most) */
-static VALUE
-io_pread(VALUE self, VALUE io, VALUE buffer, VALUE from, VALUE offset, VALUE most)
-{
-    if (!file_for_us(self, io)) return Qundef;
-    return read_file(self, io, buffer, NUM2OFFT(from), NUM2SIZET(offset), 0, NUM2SIZET(most));
-}
-#else
-/* (io, buffer, least, offset) */
+/* Up to 4.0: (io, buffer, least, offset) */
 static VALUE
 io_read(VALUE self, VALUE io, VALUE buffer, VALUE least, VALUE offset)
 {
-    if (!file_for_us(self, io)) return leave_to_ruby(self, io);
+    if (!file_for_us(self, io)) return leave_to_ruby(self, io, buffer, least, offset);
     return read_file(self, io, buffer, HERE, NUM2SIZET(offset), NUM2SIZET(least), SIZE_MAX);
 }
 
@@ -120,20 +122,51 @@ io_read(VALUE self, VALUE io, VALUE buffer, VALUE least, VALUE offset)
 static VALUE
 io_pread(VALUE self, VALUE io, VALUE buffer, VALUE from, VALUE least, VALUE offset)
 {
-    if (!file_for_us(self, io)) return Qundef;
-    return read_file(self, io, buffer, NUM2OFFT(from), NUM2SIZET(offset), NUM2SIZET(least), SIZE_MAX);
+    if (file_for_us(self, io)) return read_file(self, io, buffer, NUM2OFFT(from), NUM2SIZET(offset), NUM2SIZET(least), SIZE_MAX);
+    return hw_called_by_c(NULL) ? Qundef : rb_funcall(self, id_pread_here, 5, io, buffer, from, least, offset);
 }
-#endif
+
+/* From 4.1 on: (io, buffer, offset, most) */
+static VALUE
+io_read_41(VALUE self, VALUE io, VALUE buffer, VALUE offset, VALUE most)
+{
+    if (!file_for_us(self, io)) return leave_to_ruby(self, io, buffer, offset, most);
+    return read_file(self, io, buffer, HERE, NUM2SIZET(offset), 0, NUM2SIZET(most));
+}
+
+/* (io, buffer, from, offset, most) */
+static VALUE
+io_pread_41(VALUE self, VALUE io, VALUE buffer, VALUE from, VALUE offset, VALUE most)
+{
+    if (file_for_us(self, io)) return read_file(self, io, buffer, NUM2OFFT(from), NUM2SIZET(offset), 0, NUM2SIZET(most));
+    return hw_called_by_c(NULL) ? Qundef : rb_funcall(self, id_pread_here, 5, io, buffer, from, offset, most);
+}
+
+static VALUE
+define_hooks(VALUE native, const char *name, VALUE (*read)(VALUE, VALUE, VALUE, VALUE, VALUE),
+             VALUE (*pread)(VALUE, VALUE, VALUE, VALUE, VALUE, VALUE))
+{
+    VALUE hooks = rb_define_module_under(native, name);
+    rb_define_method(hooks, "io_read", read, 4);
+    rb_define_method(hooks, "io_pread", pread, 5);
+    rb_define_method(hooks, "io_write", io_write, 4);
+    return hooks;
+}
 
 void
 hw_io_hooks_init(VALUE native)
 {
     id_io_wait = rb_intern("io_wait");
+    id_pread_here = rb_intern("pread_here");
+    id_read_in_selector = rb_intern("read_in_selector");
+    id_read_on_pool = rb_intern("read_on_pool");
     id_worker_pool = rb_intern("@worker_pool");
     id_write_in_selector = rb_intern("write_in_selector");
-    id_read_on_pool = rb_intern("read_on_pool");
-    VALUE hooks = rb_define_module_under(native, "IOHooks");
-    rb_define_private_method(hooks, "io_read", io_read, 4);
-    rb_define_private_method(hooks, "io_pread", io_pread, 5);
-    rb_define_private_method(hooks, "io_write", io_write, 4);
+    VALUE hooks = define_hooks(native, "IOHooksTo40", io_read, io_pread);
+    VALUE hooks_41 = define_hooks(native, "IOHooksFrom41", io_read_41, io_pread_41);
+#if defined(RUBY_FIBER_SCHEDULER_VERSION) && RUBY_FIBER_SCHEDULER_VERSION >= 4
+    hooks = hooks_41;
+#endif
+    (void)hooks_41;
+    rb_define_const(native, "IOHooks", hooks);
 }

@@ -3,8 +3,12 @@
 #define HW_OFFLOAD_H
 
 #include <ruby.h>
+#include <stdbool.h>
 
 void hw_offload_init(VALUE native);    /* offload.c */
 void hw_operation_init(VALUE native);  /* operation.c */
+
+/* Whether a method in C called the method in C that asks, and so knows what Qundef means. Its frame goes to caller, if not NULL. */
+bool hw_called_by_c(VALUE *caller); /* operation.c */
 
 #endif

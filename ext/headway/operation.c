@@ -12,6 +12,7 @@
 #include "offload.h"
 
 #include <ruby/debug.h>
+#include <ruby/fiber/scheduler.h>
 #include <ruby/version.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@
 #define DECLINED Qundef
 #endif
 
-static ID id_blocking, id_call, id_costs, id_guard, id_hand_over, id_pool;
+static ID id_blocking, id_call, id_costs, id_guard, id_hand_over, id_pool, id_yield;
 static VALUE fiber_class;
 
 static const rb_data_type_t costs_type = {
@@ -70,12 +71,22 @@ copies_a_stream(VALUE frame)
     return RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) == 11 && memcmp(RSTRING_PTR(name), "copy_stream", 11) == 0;
 }
 
-static void
-note_place(struct hw_place *place, int skip, VALUE work)
+/* Not by skipping a frame: Ruby 3.3 skips none in C. */
+bool
+hw_called_by_c(VALUE *caller)
 {
-    VALUE frame = Qnil;
-    int line = 1; /* of a frame in C: 0 */
-    bool by_c = rb_profile_frames(skip, 1, &frame, &line) == 1 && line == 0;
+    VALUE frames[2] = { Qnil, Qnil };
+    int lines[2] = { 0, 1 }; /* of a frame in C: 0 */
+    bool by_c = rb_profile_frames(0, 2, frames, lines) == 2 && lines[1] == 0;
+    if (caller) *caller = frames[1];
+    return by_c;
+}
+
+static void
+note_place(struct hw_place *place, VALUE work)
+{
+    VALUE frame;
+    bool by_c = hw_called_by_c(&frame);
     place->note = !by_c || !of_the_vm(work) ? NOT_DECLINABLE : copies_a_stream(frame) ? STAYS : DECLINABLE;
 }
 
@@ -114,16 +125,49 @@ run_measured(struct hw_costs *costs, uint64_t key, VALUE work)
 }
 
 static VALUE
-run_on_worker(VALUE pool, VALUE work, uint64_t key)
+came_back(VALUE costs_object)
 {
-    VALUE arguments[2] = { work, ULL2NUM(key) };
-    return rb_funcallv(pool, id_hand_over, 2, arguments);
+    costs_of(costs_object)->elsewhere--;
+    return Qnil;
+}
+
+static VALUE
+hand_over(VALUE arguments)
+{
+    return rb_funcallv(((VALUE *)arguments)[0], id_hand_over, 2, (VALUE *)arguments + 1);
+}
+
+static VALUE
+run_on_worker(VALUE costs_object, VALUE pool, VALUE work, uint64_t key)
+{
+    VALUE arguments[3] = { pool, work, ULL2NUM(key) };
+    costs_of(costs_object)->elsewhere++;
+    VALUE result = rb_ensure(hand_over, (VALUE)arguments, came_back, costs_object);
+    RB_GC_GUARD(costs_object); /* a forked child's pool has others */
+    return result;
+}
+
+static VALUE
+yield_to_loop(VALUE scheduler)
+{
+    VALUE result = rb_check_funcall(scheduler, id_yield, 0, NULL);
+    return result == Qundef ? rb_fiber_scheduler_kernel_sleep(scheduler, INT2FIX(0)) : result;
+}
+
+/* The scheduler lets what else is ready run. What is known of places may be another afterwards. */
+static void
+breathe(VALUE costs_object, VALUE scheduler)
+{
+    if (NIL_P(scheduler)) return;
+    costs_of(costs_object)->elsewhere++;
+    rb_ensure(yield_to_loop, scheduler, came_back, costs_object);
+    RB_GC_GUARD(costs_object);
 }
 
 static enum hw_choice
-choose(struct hw_costs *costs, struct hw_place *place)
+choose(struct hw_costs *costs, struct hw_place *place, bool breathed)
 {
-    return hw_costs_choose(costs, place, hw_costs_wants_time(place) ? hw_now_ns() : 0);
+    return hw_costs_choose(costs, place, hw_costs_wants_time(place) ? hw_now_ns() : 0, breathed);
 }
 
 /* scheduler.blocking_operation_wait(work); the scheduler's @worker_pool is an OffloadPool, or nil once it is closed */
@@ -132,14 +176,20 @@ blocking_operation_wait(VALUE self, VALUE work)
 {
     VALUE pool = rb_ivar_get(self, id_pool);
     if (NIL_P(pool)) return run_inline(work);
-    struct hw_costs *costs = costs_of(rb_ivar_get(pool, id_costs));
-    struct hw_place *place = find_place(costs, 1);
-    if (place->note == NEW) note_place(place, 1, work);
-    uint64_t key = place->key;
-    enum hw_choice choice = place->note == STAYS ? HW_CHOICE_INLINE : choose(costs, place);
-    if (choice == HW_CHOICE_INLINE) return place->note == NOT_DECLINABLE ? run_inline(work) : DECLINED;
-    if (choice == HW_CHOICE_MEASURE) return run_measured(costs, key, work);
-    return run_on_worker(pool, work, key);
+    VALUE costs_object = rb_ivar_get(pool, id_costs);
+    struct hw_costs *costs = costs_of(costs_object);
+    for (bool breathed = false;; breathed = true) {
+        struct hw_place *place = find_place(costs, 1);
+        if (place->note == NEW) note_place(place, work);
+        uint64_t key = place->key;
+        enum hw_choice choice = place->note == STAYS ? HW_CHOICE_INLINE : choose(costs, place, breathed);
+        switch (choice) {
+          case HW_CHOICE_BREATHE: breathe(costs_object, self); break;
+          case HW_CHOICE_INLINE: return place->note == NOT_DECLINABLE ? run_inline(work) : DECLINED;
+          case HW_CHOICE_MEASURE: return run_measured(costs, key, work);
+          default: return run_on_worker(costs_object, pool, work, key);
+        }
+    }
 }
 
 /* Native.offload_operation(pool, costs, work): the same from OffloadPool#call, below a scheduler's own hook, where declining is not
@@ -150,22 +200,27 @@ offload_operation(VALUE self, VALUE pool, VALUE costs_object, VALUE work)
     struct hw_costs *costs = costs_of(costs_object);
     if (called_to_copy_a_stream(2)) {
         rb_funcallv(pool, id_guard, 0, NULL);
-        return rb_funcallv(pool, id_hand_over, 2, (VALUE[]){ work, Qnil });
+        return rb_funcallv(pool, id_hand_over, 2, (VALUE[]){ work, Qnil }); /* rare, and of no known place */
     }
-    struct hw_place *place = find_place(costs, 3);
-    uint64_t key = place->key;
-    enum hw_choice choice = choose(costs, place);
-    if (choice == HW_CHOICE_INLINE) return run_inline(work);
-    return choice == HW_CHOICE_MEASURE ? run_measured(costs, key, work) : run_on_worker(pool, work, key);
+    for (bool breathed = false;; breathed = true) {
+        struct hw_place *place = find_place(costs, 3);
+        uint64_t key = place->key;
+        switch (choose(costs, place, breathed)) {
+          case HW_CHOICE_BREATHE: breathe(costs_object, rb_fiber_scheduler_current()); break;
+          case HW_CHOICE_INLINE: return run_inline(work);
+          case HW_CHOICE_MEASURE: return run_measured(costs, key, work);
+          default: return run_on_worker(costs_object, pool, work, key);
+        }
+    }
 }
 
-/* Native.offload_costs(mode, hand_over_ns) -> what is known of operations: nothing yet */
+/* Native.offload_costs(mode, hand_over_ns, most) -> what is known of operations: nothing yet */
 static VALUE
-offload_costs(VALUE self, VALUE mode, VALUE hand_over_ns)
+offload_costs(VALUE self, VALUE mode, VALUE hand_over_ns, VALUE most)
 {
     struct hw_costs *costs;
     VALUE object = TypedData_Make_Struct(rb_cObject, struct hw_costs, &costs_type, costs);
-    hw_costs_init(costs, (enum hw_costs_mode)NUM2INT(mode), NUM2ULL(hand_over_ns));
+    hw_costs_init(costs, (enum hw_costs_mode)NUM2INT(mode), NUM2ULL(hand_over_ns), NUM2UINT(most));
     return object;
 }
 
@@ -203,7 +258,8 @@ hw_operation_init(VALUE native)
     id_guard = rb_intern("guard_io_wait");
     id_hand_over = rb_intern("hand_over_operation");
     id_pool = rb_intern("@worker_pool");
-    rb_define_singleton_method(native, "offload_costs", offload_costs, 2);
+    id_yield = rb_intern("yield");
+    rb_define_singleton_method(native, "offload_costs", offload_costs, 3);
     rb_define_singleton_method(native, "offload_operation", offload_operation, 3);
     rb_define_singleton_method(native, "offload_learn", offload_learn, 4);
     rb_define_singleton_method(native, "offload_turned", offload_turned, 1);

@@ -22,6 +22,7 @@ require_relative "fiber_scheduler/inputs"
 require_relative "fiber_scheduler/offload"
 require_relative "fiber_scheduler/poll_set"
 require_relative "fiber_scheduler/processes"
+require_relative "fiber_scheduler/scheduled"
 require_relative "fiber_scheduler/stalls"
 
 module Headway
@@ -121,7 +122,7 @@ module Headway
 
       @fibers += 1
       failures = @failures
-      fiber = Fiber.new(blocking: false, **options) { failures.watch(&block) }
+      fiber = Scheduled.new(blocking: false, **options) { failures.watch(&block) }
       Fiber.current.equal?(@loop) ? fiber.transfer : @selector.resume(fiber)
       fiber
     end

@@ -255,7 +255,7 @@ module Headway
       @lock = Mutex.new
       @pending = Thread::SizedQueue.new(@queue)
       @threads = {}.compare_by_identity # thread => the job it runs
-      @costs = Native.offload_costs(MODES.index(@mode), @mode == :adaptive ? HandOver.ns : 0)
+      @costs = Native.offload_costs(MODES.index(@mode), @mode == :adaptive ? HandOver.ns : 0, [@queue + @workers, (1 << 31) - 1].min)
       @inline = 0 # those the native part did not choose
       @counts = { ran: 0, withdrawn: 0, cancelled: 0, cancelled_but_ran: 0, late: 0, full: 0, busy: 0.0 }
     end

@@ -33,6 +33,16 @@ class BenchOffloadTest < Minitest::Test
     assert_equal FIGURES, result["arms"]["no_hook"].keys
   end
 
+  def test_echo
+    result = bench_json("offload", "--fibers", "1", "--mib", "1", "--runs", "1", "--rounds", "1", "--no-small", "--echo", "--arms", HANDED_OVER ? "headway" : "no_hook")
+    assert_equal [FIGURES], result["arms"].values.map(&:keys)
+    assert_equal HANDED_OVER ? %w[headway] : [], result.fetch("echo", {}).keys # Async is there with the hook
+    result.fetch("echo", {}).each_value do |figures|
+      assert_equal %w[requests_per_s cpu_us_per_request ratio_to_async ratio_with_scheduler], figures.keys
+      figures.each_value { |figure| assert_operator figure["median"], :>, 0 }
+    end
+  end
+
   def test_the_table
     result = bench("offload", "--fibers", "1", "--mib", "1", "--runs", "1", "--rounds", "1", "--arms", "no_hook")
     assert_predicate result, :success?, result.to_s

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "fiber_scheduler/scheduled"
+require "fiber_scheduler/scheduled_by_async"
 require "net/http"
 require "openssl"
 require "socket"
@@ -133,4 +133,10 @@ class FiberSchedulerClientsTest < Minitest::Test
     [key, certificate.sign(key, "SHA256")]
   end
   private_constant :KEY_AND_CERTIFICATE
+end
+
+if RUBY_VERSION >= "3.4" # before that there is no hook that Async's pool could be tried with
+  class AsyncClientsTest < FiberSchedulerClientsTest
+    include ScheduledByAsync
+  end
 end

@@ -21,6 +21,25 @@ class FiberSchedulerLifecycleTest < Minitest::Test
     assert_equal [0, 1, 2], ended.sort
   end
 
+  # The loop runs next, and must come back.
+  def test_who_raises_in_another_fiber_or_kills_it_goes_on
+    log = []
+    looping do
+      victims = Array.new(3) { |number| Fiber.schedule { ensured(-> { log << number }) { sleep } } }
+      Fiber.schedule do
+        victims[0].raise(Headway::FiberScheduler::Stop)
+        assert_same victims[1], victims[1].kill
+        assert_raises(TypeError) { victims[2].raise(3) } # nothing runs, and nobody comes back
+        assert_operator elapsed { sleep 0.03 }, :>=, 0.03
+        log << :went_on
+        victims[2].raise(Headway::FiberScheduler::Stop)
+        assert_raises(FiberError) { victims[0].raise("dead") }
+        log << :to_its_end
+      end
+    end
+    assert_equal [0, 1, :went_on, 2, :to_its_end], log
+  end
+
   def test_close_drains
     ended = 0
     scheduler = looping { |own| 5.times { Fiber.schedule { sleep(0.01) && ended += 1 } } && own.close }
@@ -51,8 +70,8 @@ class FiberSchedulerLifecycleTest < Minitest::Test
 
   def test_on_error_takes_failures_over
     seen = []
-    scheduler = looping(on_error: ->(error, fiber) { seen << [error.message, fiber.class] }) { 3.times { |number| Fiber.schedule { raise number.to_s } } }
-    assert_equal [["0", Fiber], ["1", Fiber], ["2", Fiber]], seen
+    scheduler = looping(on_error: ->(error, fiber) { seen << [error.message, fiber.is_a?(Fiber)] }) { 3.times { |number| Fiber.schedule { raise number.to_s } } }
+    assert_equal [["0", true], ["1", true], ["2", true]], seen
     assert_equal 3, scheduler.stats[:errors]
   end
 

@@ -96,4 +96,39 @@ class FiberSchedulerOffloadTest < Minitest::Test
     end
     assert_equal 10_000, ended
   end
+
+  # At once: none ends before all have begun. Peak memory of a process that does nothing else.
+  def test_ten_thousand_fibers_at_once_have_bounded_memory
+    result = Harness::RubyProcess.eval(<<~RUBY, limit: 60)
+      require "headway"
+      require "zlib"
+      peak_mib = -> { File.read("/proc/self/status")[/VmHWM:\\s+(\\d+)/, 1].to_i / 1024 }
+      before = peak_mib.call
+      bytes = Random.new(1).bytes(20_000)
+      gate, opener = IO.pipe
+      start = Thread::Queue.new
+      ended = 0
+      Fiber.set_scheduler(Headway::FiberScheduler.new(stall_ms: nil))
+      10_000.times do |number|
+        Fiber.schedule do
+          number.odd? ? gate.wait_readable : start.pop
+          case number % 4
+          when 0 then Zlib.deflate(bytes)
+          when 1 then File.stat("/")
+          when 2 then number % 40 == 2 ? Headway.offload { sleep 0.001 } : sleep(0.01)
+          when 3 then IO.select([gate])
+          end
+          ended += 1
+        end
+      end
+      abort "begun early" unless ended.zero? && Fiber.scheduler.stats[:waiting] == 10_000
+      start.close
+      opener.write(".")
+      Fiber.scheduler.run
+      puts [ended, peak_mib.call - before].join(" ")
+    RUBY
+    ended, mib = result.out.split.map(&:to_i)
+    assert_equal 10_000, ended, result.to_s
+    assert_operator mib, :<, 500, "MiB"
+  end
 end

@@ -9,10 +9,11 @@ clamp(uint64_t ns)
 }
 
 void
-hw_costs_init(struct hw_costs *costs, enum hw_costs_mode mode, uint64_t hand_over_ns)
+hw_costs_init(struct hw_costs *costs, enum hw_costs_mode mode, uint64_t hand_over_ns, uint32_t most)
 {
     memset(costs, 0, sizeof(*costs));
     costs->mode = mode;
+    costs->most = most;
     uint64_t long_ns = hand_over_ns * HW_COSTS_LONG_HAND_OVERS;
     if (long_ns < HW_COSTS_LONG_MIN_NS) long_ns = HW_COSTS_LONG_MIN_NS;
     if (long_ns > HW_COSTS_LONG_MAX_NS) long_ns = HW_COSTS_LONG_MAX_NS;
@@ -56,13 +57,45 @@ hw_costs_place(struct hw_costs *costs, uint64_t key)
     return place;
 }
 
-static enum hw_choice
-weigh(struct hw_costs *costs, struct hw_place *place, uint64_t now_ns)
+static uint32_t
+longest(const uint32_t *ring)
 {
-    if (place->handed_over || costs->inline_ns + place->cost_ns > HW_COSTS_SHARE_NS) {
+    uint32_t longest = 0;
+    for (int i = 0; i < HW_COSTS_RECENT; i++)
+        if (ring[i] > longest) longest = ring[i];
+    return longest;
+}
+
+/* Whether something that takes so long exceeds the share of this turn. */
+static bool
+too_much(struct hw_costs *costs, uint32_t ns)
+{
+    if (costs->inline_ns + ns <= HW_COSTS_SHARE_NS) return false;
+    costs->inline_ns = 0;
+    return true;
+}
+
+/* Who waits for the loop to turn keeps what its operation uses: not too many of them. */
+static bool
+may_breathe(const struct hw_costs *costs, bool breathed)
+{
+    return !breathed && costs->elsewhere < HW_COSTS_BREATHING;
+}
+
+static enum hw_choice
+weigh(struct hw_costs *costs, struct hw_place *place, uint64_t now_ns, bool breathed)
+{
+    if (place->handed_over) {
+        uint32_t ns = longest(place->wall_ns);
+        if (costs->elsewhere >= costs->most) return HW_CHOICE_MEASURE;
+        if (costs->elsewhere == 0 && ns <= HW_COSTS_SHARE_NS) {
+            if (!too_much(costs, ns)) return HW_CHOICE_MEASURE;
+            if (!breathed) return HW_CHOICE_BREATHE;
+        }
         costs->inline_ns = 0;
         return HW_CHOICE_HAND_OVER;
     }
+    if (too_much(costs, place->cost_ns) && may_breathe(costs, breathed)) return HW_CHOICE_BREATHE;
     costs->inline_ns += place->cost_ns;
     if (hw_costs_wants_time(place)) {
         bool suspicious = now_ns - place->last_ns >= costs->long_ns;
@@ -75,11 +108,11 @@ weigh(struct hw_costs *costs, struct hw_place *place, uint64_t now_ns)
 }
 
 enum hw_choice
-hw_costs_choose(struct hw_costs *costs, struct hw_place *place, uint64_t now_ns)
+hw_costs_choose(struct hw_costs *costs, struct hw_place *place, uint64_t now_ns, bool breathed)
 {
     enum hw_choice choice = costs->mode == HW_COSTS_NEVER    ? HW_CHOICE_INLINE
                             : costs->mode == HW_COSTS_ALWAYS ? HW_CHOICE_HAND_OVER
-                                                             : weigh(costs, place, now_ns);
+                                                             : weigh(costs, place, now_ns, breathed);
     costs->chosen[choice]++;
     return choice;
 }
@@ -89,6 +122,11 @@ hw_costs_ran_inline(struct hw_costs *costs, uint64_t key, uint64_t ns)
 {
     struct hw_place *place = find(costs, key);
     if (place == NULL) return;
+    if (place->handed_over) { /* but alone */
+        costs->inline_ns += ns;
+        hw_costs_ran_on_worker(costs, key, ns, ns);
+        return;
+    }
     if (ns < costs->long_ns) {
         place->cost_ns = clamp(place->cost_ns - place->cost_ns / 8 + ns / 8);
         return;

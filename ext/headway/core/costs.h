@@ -5,8 +5,11 @@
  * - a place nothing is known of is handed over, so that it can't be a long operation that is tried inline first;
  * - one in MEASURE_EVERY inline operations of a place is timed, and one that comes suspiciously long after those before; a single long one
  *   has its place handed over from then on, until the last RECENT of its operations on workers were short (hysteresis);
- * - when the inline operations since the loop's last turn add up to SHARE_NS, the next one is handed over: its fiber waits, so the
- *   loop turns.
+ * - when the inline operations since the loop's last turn add up to SHARE_NS, the next one is told to let the loop turn first, which
+ *   costs a tenth of a hand-over.
+ *
+ * A hand-over wins nothing while no other operation is under way: one that is worth it, but is known to fit into that share, then runs
+ * inline, too. With two of them, both are handed over.
  *
  * A worker's wall time includes its wait for the GVL, which says nothing of the operation. So CPU time counts as it is, and of wall
  * times only the shortest of the last few. Places are a small hash table without buckets: of two that collide, the later one stays.
@@ -22,7 +25,8 @@ enum {
     HW_COSTS_PLACES = 256,
     HW_COSTS_RECENT = 4,
     HW_COSTS_MEASURE_EVERY = 249,
-    HW_COSTS_SHARE_NS = 2000000,
+    HW_COSTS_SHARE_NS = 1000000,
+    HW_COSTS_BREATHING = 64,
     HW_COSTS_LONG_MIN_NS = 100000,
     HW_COSTS_LONG_MAX_NS = 500000,
     HW_COSTS_LONG_HAND_OVERS = 20,
@@ -30,7 +34,8 @@ enum {
 
 enum hw_costs_mode { HW_COSTS_ADAPTIVE, HW_COSTS_ALWAYS, HW_COSTS_NEVER };
 
-enum hw_choice { HW_CHOICE_INLINE, HW_CHOICE_MEASURE, HW_CHOICE_HAND_OVER, HW_CHOICES };
+/* BREATHE: let the loop turn, then choose again. */
+enum hw_choice { HW_CHOICE_INLINE, HW_CHOICE_MEASURE, HW_CHOICE_HAND_OVER, HW_CHOICE_BREATHE, HW_CHOICES };
 
 struct hw_place {
     uint64_t key; /* 0: free */
@@ -48,11 +53,13 @@ struct hw_costs {
     enum hw_costs_mode mode; /* whether anything is weighed at all, or all handed over, or nothing */
     uint64_t long_ns; /* from here on an operation is worth a hand-over */
     uint64_t inline_ns; /* since the loop's last turn */
+    uint32_t most; /* of the next: their memory is bounded so; from there on all runs inline */
+    uint32_t elsewhere; /* operations handed over and not done, or whose fibers let the loop turn: the caller counts them */
     uint64_t chosen[HW_CHOICES];
     struct hw_place places[HW_COSTS_PLACES];
 };
 
-void hw_costs_init(struct hw_costs *costs, enum hw_costs_mode mode, uint64_t hand_over_ns);
+void hw_costs_init(struct hw_costs *costs, enum hw_costs_mode mode, uint64_t hand_over_ns, uint32_t most);
 
 /* A clock read at every inline operation is one too many for the shortest: it is asked for at every fourth. */
 static inline bool
@@ -64,8 +71,8 @@ hw_costs_wants_time(const struct hw_place *place)
 /* key: of the place, not 0. Valid until the next call. */
 struct hw_place *hw_costs_place(struct hw_costs *costs, uint64_t key);
 
-/* now_ns: counts only where hw_costs_wants_time. */
-enum hw_choice hw_costs_choose(struct hw_costs *costs, struct hw_place *place, uint64_t now_ns);
+/* now_ns: counts only where hw_costs_wants_time; breathed: the loop just turned for this operation, so that it need not again. */
+enum hw_choice hw_costs_choose(struct hw_costs *costs, struct hw_place *place, uint64_t now_ns, bool breathed);
 
 void hw_costs_ran_inline(struct hw_costs *costs, uint64_t key, uint64_t ns);
 void hw_costs_ran_on_worker(struct hw_costs *costs, uint64_t key, uint64_t wall_ns, uint64_t cpu_ns);

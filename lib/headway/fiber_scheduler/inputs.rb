@@ -40,15 +40,33 @@ module Headway
         PollSet.open(readable, writable, priority) { |set| select_in(set, timeout && after_now(timeout)) }
       end
 
+      # Ruby 4.0 is about to close a descriptor.
+      # @return [Boolean] false: Ruby shall close it itself
+      def io_close(descriptor)
+        here? && @selector.respond_to?(:io_close) ? @selector.io_close(descriptor) : false
+      end
+
       private
+
+      # Called by {Native::IOHooks} for who calls a hook from Ruby code.
+      def read_in_selector(io, buffer, first, second)
+        in_selector(io) { |fiber| @selector.io_read(fiber, io, buffer, first, second) } || Fiber.blocking { buffer.read(io, first, second) }
+      end
+
+      def pread_here(io, buffer, from, first, second) = Fiber.blocking { buffer.pread(io, from, first, second) }
 
       # Called by {Native::IOHooks} for descriptors that block.
       def write_in_selector(io, buffer, first, second)
-        return Fiber.blocking { buffer.write(io, first, second) } unless here?
+        in_selector(io) { |fiber| @selector.io_write(fiber, io, buffer, first, second) } || Fiber.blocking { buffer.write(io, first, second) }
+      end
+
+      # @return [Object, nil] what the block returns; nil: the loop isn't here
+      def in_selector(io)
+        return unless here?
 
         fiber = Fiber.current
         @selecting[fiber] = io
-        @selector.io_write(fiber, io, buffer, first, second)
+        yield fiber
       ensure
         if fiber
           resumed if @idle

@@ -12,6 +12,10 @@ module Headway
       end
       private_constant :Hook
 
+      # Since Ruby 4.1 buffers are told where to begin and how much to read at most.
+      MAXIMUM = defined?(IO::Buffer::VERSION) && IO::Buffer::VERSION >= 3
+      private_constant :MAXIMUM
+
       private
 
       def offload_to(pool)
@@ -28,10 +32,12 @@ module Headway
       # @param from [Integer, nil] nil: the file's position
       # @param offset [Integer] in the buffer
       # @param least [Integer] bytes, unless the file ends
+      # @param most [Integer] bytes
       # @param cached [false, nil] nil: it may be cached, so the pool decides by what such a read took before
       # @return [Integer] bytes, or an error's number, negative
-      def read_on_pool(io, buffer, from, offset, least, cached)
-        reading = from ? -> { buffer.pread(io, from, least, offset) } : -> { buffer.read(io, least, offset) }
+      def read_on_pool(io, buffer, from, offset, least, most, cached)
+        span = MAXIMUM ? [offset, most] : [least, offset]
+        reading = from ? -> { buffer.pread(io, from, *span) } : -> { buffer.read(io, *span) }
         cached.nil? || !@worker_pool.respond_to?(:run) ? measured(&reading) : @worker_pool.run(&reading)
       end
 

@@ -3,16 +3,27 @@
 #include "test.h"
 
 #define HAND_OVER_NS 15000
+#define MOST 100
 #define LONG_NS (HAND_OVER_NS * HW_COSTS_LONG_HAND_OVERS)
 
 static struct hw_costs costs;
 static uint64_t now;
+static int turns;
+
+static enum hw_choice
+choose_after(uint64_t key, bool breathed)
+{
+    struct hw_place *place = hw_costs_place(&costs, key);
+    return hw_costs_choose(&costs, place, hw_costs_wants_time(place) ? now : 0, breathed);
+}
 
 static enum hw_choice
 choose(uint64_t key)
 {
-    struct hw_place *place = hw_costs_place(&costs, key);
-    return hw_costs_choose(&costs, place, hw_costs_wants_time(place) ? now : 0);
+    enum hw_choice choice = choose_after(key, false);
+    if (choice != HW_CHOICE_BREATHE) return choice;
+    turns++;
+    return choose_after(key, true);
 }
 
 /* One operation of so many nanoseconds. */
@@ -29,17 +40,27 @@ operation(uint64_t key, uint64_t ns)
 static void
 begin(void)
 {
-    hw_costs_init(&costs, HW_COSTS_ADAPTIVE, HAND_OVER_NS);
+    hw_costs_init(&costs, HW_COSTS_ADAPTIVE, HAND_OVER_NS, MOST);
+    costs.elsewhere = 1;
     now = 1;
+    turns = 0;
+}
+
+/* While no other operation is under way. */
+static void
+begin_alone(void)
+{
+    begin();
+    costs.elsewhere = 0;
 }
 
 TEST(what_is_long_follows_the_hand_over_within_bounds)
 {
-    hw_costs_init(&costs, HW_COSTS_ADAPTIVE, HAND_OVER_NS);
+    hw_costs_init(&costs, HW_COSTS_ADAPTIVE, HAND_OVER_NS, MOST);
     CHECK_EQUAL(LONG_NS, costs.long_ns);
-    hw_costs_init(&costs, HW_COSTS_ADAPTIVE, 10);
+    hw_costs_init(&costs, HW_COSTS_ADAPTIVE, 10, MOST);
     CHECK_EQUAL(HW_COSTS_LONG_MIN_NS, costs.long_ns);
-    hw_costs_init(&costs, HW_COSTS_ADAPTIVE, 1000000);
+    hw_costs_init(&costs, HW_COSTS_ADAPTIVE, 1000000, MOST);
     CHECK_EQUAL(HW_COSTS_LONG_MAX_NS, costs.long_ns);
 }
 
@@ -58,18 +79,72 @@ TEST(a_long_place_stays_handed_over)
     for (int i = 0; i < 1000; i++) CHECK_EQUAL(HW_CHOICE_HAND_OVER, operation(1, LONG_NS));
 }
 
+/* Until what it takes is known it is handed over; then it runs inline, with turns of the loop in between. */
+TEST(a_long_place_runs_inline_when_it_is_alone_and_fits)
+{
+    begin_alone();
+    for (int i = 0; i < HW_COSTS_RECENT; i++) CHECK_EQUAL(HW_CHOICE_HAND_OVER, operation(1, LONG_NS));
+    for (int i = 0; i < 1000; i++) CHECK_EQUAL(HW_CHOICE_MEASURE, operation(1, LONG_NS));
+    CHECK(turns >= 1000 / (HW_COSTS_SHARE_NS / LONG_NS));
+    costs.elsewhere = 1;
+    for (int i = 0; i < 100; i++) CHECK_EQUAL(HW_CHOICE_HAND_OVER, operation(1, LONG_NS));
+}
+
+TEST(a_place_that_does_not_fit_is_handed_over_alone_too)
+{
+    begin_alone();
+    for (int i = 0; i < 100; i++) CHECK_EQUAL(HW_CHOICE_HAND_OVER, operation(1, HW_COSTS_SHARE_NS + 1));
+}
+
+TEST(a_place_that_outgrows_its_share_inline_is_handed_over_from_then_on)
+{
+    begin_alone();
+    for (int i = 0; i < 10; i++) operation(1, LONG_NS);
+    CHECK_EQUAL(HW_CHOICE_MEASURE, operation(1, 2 * HW_COSTS_SHARE_NS));
+    for (int i = 0; i < HW_COSTS_RECENT; i++) CHECK_EQUAL(HW_CHOICE_HAND_OVER, operation(1, LONG_NS));
+    CHECK_EQUAL(HW_CHOICE_MEASURE, operation(1, LONG_NS));
+}
+
+TEST(a_place_that_becomes_short_while_it_is_alone_costs_no_clock_for_long)
+{
+    begin_alone();
+    for (int i = 0; i < 10; i++) operation(1, LONG_NS);
+    for (int i = 0; i < HW_COSTS_RECENT; i++) CHECK_EQUAL(HW_CHOICE_MEASURE, operation(1, 1000));
+    operation(1, 1000);
+    CHECK_EQUAL(HW_CHOICE_INLINE, operation(1, 1000));
+}
+
+TEST(not_too_many_are_elsewhere_at_once)
+{
+    begin();
+    costs.elsewhere = MOST - 1;
+    CHECK_EQUAL(HW_CHOICE_HAND_OVER, operation(1, LONG_NS));
+    costs.elsewhere = MOST;
+    CHECK_EQUAL(HW_CHOICE_MEASURE, operation(1, LONG_NS));
+}
+
+TEST(not_too_many_let_the_loop_turn_at_once)
+{
+    begin();
+    operation(1, 1500);
+    costs.elsewhere = HW_COSTS_BREATHING;
+    for (int i = 0; i < 10000; i++) operation(1, 1500);
+    CHECK_EQUAL(0, turns);
+}
+
 TEST(a_stream_of_short_ones_lets_the_loop_turn)
 {
     begin();
     uint64_t since_turn = 0, longest = 0;
-    int turns = 0;
     for (int i = 0; i < 100000; i++) {
-        if (operation(1, 1500) == HW_CHOICE_HAND_OVER) turns++, since_turn = 0;
-        else since_turn += 1500;
+        int before = turns;
+        operation(1, 1500);
+        since_turn = turns == before ? since_turn + 1500 : 1500;
         if (since_turn > longest) longest = since_turn;
     }
     CHECK(longest <= 2 * HW_COSTS_SHARE_NS);
-    CHECK(turns > 20 && turns < 200); /* so that hand-overs cost 3 % at most */
+    CHECK(turns > 50 && turns < 400); /* some microseconds each: 1 % at most */
+    CHECK_EQUAL(1, costs.chosen[HW_CHOICE_HAND_OVER]);
 }
 
 TEST(a_loop_that_tells_its_turns_is_not_made_to_turn)
@@ -80,6 +155,7 @@ TEST(a_loop_that_tells_its_turns_is_not_made_to_turn)
         CHECK(operation(1, 1500) != HW_CHOICE_HAND_OVER);
         if (i % 100 == 0) hw_costs_turned(&costs);
     }
+    CHECK_EQUAL(0, turns);
 }
 
 TEST(a_place_that_becomes_long_is_found_out_within_a_few_operations)
@@ -112,7 +188,7 @@ TEST(a_wait_for_the_gvl_does_not_make_a_place_long)
     CHECK_EQUAL(HW_CHOICE_HAND_OVER, choose(1));
     hw_costs_ran_on_worker(&costs, 1, 20000, 1000);
     CHECK(choose(1) != HW_CHOICE_HAND_OVER);
-    hw_costs_ran_on_worker(&costs, 1, 100000000, 1000); /* a hand-over for the loop's sake */
+    hw_costs_ran_on_worker(&costs, 1, 100000000, 1000); /* one of before that ends late */
     CHECK(choose(1) != HW_CHOICE_HAND_OVER);
 }
 
@@ -138,9 +214,9 @@ TEST(places_that_collide_do_no_harm)
 
 TEST(what_is_set_is_not_weighed)
 {
-    hw_costs_init(&costs, HW_COSTS_ALWAYS, HAND_OVER_NS);
+    hw_costs_init(&costs, HW_COSTS_ALWAYS, HAND_OVER_NS, MOST);
     for (int i = 0; i < 100; i++) CHECK_EQUAL(HW_CHOICE_HAND_OVER, operation(1, 1000));
-    hw_costs_init(&costs, HW_COSTS_NEVER, HAND_OVER_NS);
+    hw_costs_init(&costs, HW_COSTS_NEVER, HAND_OVER_NS, MOST);
     for (int i = 0; i < 100; i++) CHECK_EQUAL(HW_CHOICE_INLINE, operation(1, 10 * LONG_NS));
     CHECK_EQUAL(100, costs.chosen[HW_CHOICE_INLINE]);
 }
@@ -149,6 +225,12 @@ TESTS({ "what_is_set_is_not_weighed", what_is_set_is_not_weighed },
       { "what_is_long_follows_the_hand_over_within_bounds", what_is_long_follows_the_hand_over_within_bounds },
       { "an_unknown_place_is_handed_over_once_when_it_is_short", an_unknown_place_is_handed_over_once_when_it_is_short },
       { "a_long_place_stays_handed_over", a_long_place_stays_handed_over },
+      { "a_long_place_runs_inline_when_it_is_alone_and_fits", a_long_place_runs_inline_when_it_is_alone_and_fits },
+      { "a_place_that_does_not_fit_is_handed_over_alone_too", a_place_that_does_not_fit_is_handed_over_alone_too },
+      { "a_place_that_outgrows_its_share_inline_is_handed_over_from_then_on", a_place_that_outgrows_its_share_inline_is_handed_over_from_then_on },
+      { "a_place_that_becomes_short_while_it_is_alone_costs_no_clock_for_long", a_place_that_becomes_short_while_it_is_alone_costs_no_clock_for_long },
+      { "not_too_many_are_elsewhere_at_once", not_too_many_are_elsewhere_at_once },
+      { "not_too_many_let_the_loop_turn_at_once", not_too_many_let_the_loop_turn_at_once },
       { "a_stream_of_short_ones_lets_the_loop_turn", a_stream_of_short_ones_lets_the_loop_turn },
       { "a_loop_that_tells_its_turns_is_not_made_to_turn", a_loop_that_tells_its_turns_is_not_made_to_turn },
       { "a_place_that_becomes_long_is_found_out_within_a_few_operations", a_place_that_becomes_long_is_found_out_within_a_few_operations },

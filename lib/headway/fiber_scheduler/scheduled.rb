@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+module Headway
+  class FiberScheduler
+    # A fiber of the loop. What is raised in it from another fiber, and what kills it, runs it at once as ever; then the loop goes on,
+    # and has to come back to that other fiber, which waits for nothing.
+    class Scheduled < Fiber
+      def raise(...) = come_back { super }
+
+      def kill = come_back { super } && self
+
+      private
+
+      def come_back
+        way = Fiber.current_scheduler.then { |scheduler| scheduler.way_back if scheduler.is_a?(FiberScheduler) } unless equal?(Fiber.current)
+        yield
+      ensure
+        way&.fiber = nil
+      end
+    end
+
+    # Stands in the selector's queue for a fiber that made room for another one, until it runs again.
+    WayBack = Struct.new(:fiber) do
+      def alive? = fiber ? true : false
+      def transfer = fiber.transfer
+    end
+    private_constant :Scheduled, :WayBack
+
+    # @api private
+    def way_back
+      WayBack.new(Fiber.current).tap { |way| @selector.push(way) } if here?
+    end
+  end
+end

@@ -1,0 +1,140 @@
+# frozen_string_literal: true
+
+require "fiber_scheduler/scheduled"
+require "socket"
+require "tempfile"
+
+# Hooks that the running Ruby doesn't call, or not in the form of later ones: called here as Ruby 4.0 and 4.1 call them.
+class FiberSchedulerHooksTest < Minitest::Test
+  include Scheduled
+
+  OPTIONAL = %i[address_resolve blocking_operation_wait fiber fiber_interrupt io_close io_pread io_read io_select io_write process_wait
+                timeout_after yield].freeze
+  # IO::Buffer says at its first use that it is one.
+  def setup
+    @experimental = Warning[:experimental]
+    Warning[:experimental] = false
+  end
+
+  def teardown
+    Warning[:experimental] = @experimental
+  end
+
+  CONTENT = (0...500).map { |number| number.to_s(36) }.join.freeze
+
+  # From 4.0 on the VM asks respond_to?, which doesn't see private methods.
+  def test_the_vm_finds_every_hook
+    assert_empty (%i[block unblock kernel_sleep io_wait scheduler_close] + OPTIONAL).reject { |hook| Headway::FiberScheduler.public_method_defined?(hook) }
+  end
+
+  def test_files_up_to_40
+    with_file do |file, scheduler|
+      assert_equal [500, CONTENT[0, 500]], into_buffer(500) { |buffer| scheduler.io_read(file, buffer, 100, 0) }
+      assert_equal [90, "\0" * 10 + CONTENT[500, 90]], into_buffer(100) { |buffer| scheduler.io_read(file, buffer, 0, 10) }
+      assert_equal [20, "\0" * 80 + CONTENT[7, 20]], into_buffer(100) { |buffer| scheduler.io_pread(file, buffer, 7, 20, 80) }
+      assert_equal [-Errno::EINVAL::Errno, "\0"], into_buffer(1) { |buffer| scheduler.io_read(file, buffer, 1, 2) }
+    end
+  end
+
+  def test_files_from_41_on
+    with_file(Headway::Native::IOHooksFrom41) do |file, scheduler|
+      assert_equal [20, "\0" * 10 + CONTENT[0, 20] + "\0" * 70], into_buffer(100) { |buffer| scheduler.io_read(file, buffer, 10, 20) }
+      assert_equal [90, "\0" * 10 + CONTENT[20, 90]], into_buffer(100) { |buffer| scheduler.io_read(file, buffer, 10, 200) }
+      assert_equal [3, CONTENT[7, 3] + "\0"], into_buffer(4) { |buffer| scheduler.io_pread(file, buffer, 7, 0, 3) }
+      assert_equal [0, "\0"], into_buffer(1) { |buffer| scheduler.io_pread(file, buffer, 1_000_000, 0, 1) }
+    end
+  end
+
+  # What declines for the VM must not do so for Ruby code, which would crash.
+  def test_called_from_ruby_code
+    looping do |scheduler|
+      reader, writer = IO.pipe
+      Fiber.schedule { assert_equal [5, "hello"], into_buffer(5) { |buffer| scheduler.io_read(reader, buffer, 5, 0) } }
+      Fiber.schedule do
+        assert_equal 5, IO::Buffer.for("hello") { |buffer| scheduler.io_write(writer, buffer, 5, 0) }
+        assert_equal [-Errno::ESPIPE::Errno, "\0"], into_buffer(1) { |buffer| scheduler.io_pread(reader, buffer, 0, 1, 0) }
+      end
+    end
+  end
+
+  def test_io_close_leaves_it_to_ruby_or_does_it
+    scheduled do
+      reader, writer = UNIXSocket.pair
+      writer.close unless Fiber.scheduler.io_close(writer.fileno)
+      assert_nil reader.gets
+    end
+    assert_equal false, Headway::FiberScheduler.new.io_close(0)
+  end
+
+  # 4.0 does this when an IO is closed that a fiber waits for; 4.1 may pass what stands for a fiber.
+  def test_interrupting_a_fiber_that_waits_for_io
+    [->(fiber) { fiber }, ->(fiber) { Struct.new(:fiber) { def alive? = fiber.alive?; def raise(error) = fiber.raise(error) }.new(fiber) }].each do |stand_in|
+      error = nil
+      looping do |scheduler|
+        reader, = IO.pipe
+        fiber = Fiber.schedule { error = assert_raises(IOError) { reader.read(1) } }
+        Thread.new { scheduler.fiber_interrupt(stand_in.call(fiber), IOError.new("stream closed in another thread")) }.join
+      end
+      assert_equal "stream closed in another thread", error.message
+    end
+  end
+
+  def test_interrupting_a_fiber_whose_operation_runs_on_the_pool
+    left = error = nil
+    looping do |scheduler|
+      fiber = Fiber.schedule { error = assert_raises(IOError) { scheduler.worker_pool.run { begin sleep ensure left = true end } } } # rubocop:disable Style/Semicolon
+      Fiber.schedule { sleep(0.02) && scheduler.fiber_interrupt(fiber, IOError.new("closed")) }
+    end
+    assert_equal [true, "closed"], [left, error.message]
+  end
+
+  def test_interrupting_a_fiber_that_ended_does_nothing
+    looping { |scheduler| scheduler.fiber_interrupt(Fiber.schedule { nil }, IOError.new("late")) }
+  end
+
+  # From 4.0 on an operation is no Proc, and says itself that it was called already.
+  class Operation
+    attr_reader :thread
+
+    def call
+      raise "Blocking operation has already been executed!" if @thread
+
+      @thread = Thread.current
+      nil
+    end
+  end
+
+  def test_operations_of_40
+    looping(pool: pool = Headway::OffloadPool.new(mode: :always)) do |scheduler|
+      Fiber.schedule do
+        scheduler.blocking_operation_wait(operation = Operation.new)
+        refute_nil operation.thread
+        refute_same Thread.current, operation.thread
+        assert_raises(RuntimeError) { scheduler.blocking_operation_wait(operation) }
+        Fiber.blocking { scheduler.worker_pool.call(operation = Operation.new) }
+        assert_same Thread.current, operation.thread
+      end
+    end
+  ensure
+    pool.close
+  end
+
+  private
+
+  # @return [Array(Integer, String)] what the hook returned, and what is in the buffer then
+  def into_buffer(size)
+    buffer = IO::Buffer.new(size)
+    [yield(buffer), buffer.get_string.b]
+  end
+
+  def with_file(hooks = nil)
+    Tempfile.create("headway") do |file|
+      file.write(CONTENT)
+      file.rewind
+      looping do |scheduler|
+        scheduler.singleton_class.include(hooks) && scheduler.singleton_class.class_exec { hooks.instance_methods.each { |hook| define_method(hook, hooks.instance_method(hook)) } } if hooks
+        Fiber.schedule { yield file, scheduler }
+      end
+    end
+  end
+end
