@@ -1,15 +1,17 @@
 # frozen_string_literal: true
 
 require "timeout"
-require "tmpdir"
 require "zlib"
 require "headway"
+require "offload/operations"
 require "offload/select_scheduler"
 
 # Thousands of raises, kills and timeouts at random moments of work that waits for a worker, work that can be interrupted and work that
 # cannot, while workers are killed too. What was attacked must end by what attacked it, nobody may leave before no worker has his work
 # any more (on 3.4 that crashes), nothing may run twice, and no worker may be left.
 class OffloadStorm
+  include Operations
+
   class Raised < StandardError; end
   class Failed < StandardError; end
 
@@ -36,13 +38,17 @@ class OffloadStorm
 
   # Fibers under the smallest scheduler there is, which knows no timeouts.
   def select
-    with_fifo { SelectScheduler.run(@pool) { storm } }
+    with_fifo do |fifo|
+      @fifo = fifo
+      SelectScheduler.run(@pool) { storm }
+    end
     judge
   end
 
   # Fibers under Headway's.
   def headway
-    with_fifo do
+    with_fifo do |fifo|
+      @fifo = fifo
       Thread.new do
         Thread.current.report_on_exception = false
         Fiber.set_scheduler(scheduler = Headway::FiberScheduler.new(pool: @pool, stall_ms: nil))
@@ -185,16 +191,6 @@ class OffloadStorm
 
   def run(deadline, &work) = ->(victim) { @pool.run(deadline: deadline) { victim.watch(&work) } }
 
-  # Cannot be interrupted.
-  def stubborn(seconds)
-    stop = now + seconds
-    begin
-      sleep 0.0005 while now < stop
-    rescue Headway::OffloadPool::Cancelled
-      retry
-    end
-  end
-
   # Short, and with the GVL.
   def compute = 1000.times { |number| number.to_s }
 
@@ -228,12 +224,5 @@ class OffloadStorm
     raise Failed, @failures.tally.map { |failure, times| "#{times} × #{failure}" }.join("\n") if @failures.any?
 
     { attacks: @attacks, outcomes: @outcomes, stats: stats }
-  end
-
-  def with_fifo
-    Dir.mktmpdir do |folder|
-      File.mkfifo(@fifo = "#{folder}/fifo")
-      yield
-    end
   end
 end
