@@ -4,6 +4,9 @@
 #include "event_stream.h"
 #include "trace_format.h"
 
+#include <ruby/thread.h>
+#include <stdatomic.h>
+
 #define BATCH 4096
 
 struct file {
@@ -52,18 +55,47 @@ open_or_raise(struct file *file, VALUE path, VALUE size)
     rb_raise(rb_eIOError, "%s", file->reader.damage.what);
 }
 
-/* File.new(path, bytes that count). Names may come after what refers to them, so they are read in a pass of their own. */
+/* Names may come after what refers to them, so they are read in a pass of their own: without the GVL, a file may be big. */
+struct names {
+    struct file *file;
+    atomic_bool interrupted;
+    bool all;
+};
+
+static void *
+read_names(void *data)
+{
+    struct names *names = data;
+    struct hw_trace_block_read block;
+    const char *why;
+    while (!atomic_load(&names->interrupted)) {
+        names->all = !hw_trace_next(&names->file->reader, &block) ||
+            (block.type != HW_TRACE_BLOCK_EVENTS && !hw_tables_add(&names->file->tables, &block, &why));
+        if (names->all) break;
+    }
+    return NULL;
+}
+
+static void
+interrupt_names(void *data)
+{
+    struct names *names = data;
+    atomic_store(&names->interrupted, true);
+}
+
+/* File.new(path, bytes that count) */
 static VALUE
 initialize(VALUE self, VALUE path, VALUE size)
 {
     struct file *file = file_of(self);
-    struct hw_trace_block_read block;
-    const char *why;
+    struct names names = { .file = file };
     if (file->reader.fd >= 0) rb_raise(rb_eTypeError, "already initialized");
     path = rb_get_path(path);
     open_or_raise(file, path, size);
-    while (hw_trace_next(&file->reader, &block)) {
-        if (block.type != HW_TRACE_BLOCK_EVENTS && !hw_tables_add(&file->tables, &block, &why)) break;
+    while (!names.all) {
+        rb_thread_call_without_gvl(read_names, &names, interrupt_names, &names);
+        rb_thread_check_ints(); /* raises, or it goes on where it was */
+        atomic_store(&names.interrupted, false);
     }
     hw_trace_close(&file->reader);
     open_or_raise(file, path, size);

@@ -67,14 +67,15 @@ module Headway
     def events
       origins = analysis.origins_ns
       Enumerator.new do |yielder|
-        Events.new(@files, origins).each { |event| yielder << event }
+        files = @files.each_index.map { |process| open_file(process) }
+        Events.new(files, origins).each { |event| yielder << event }
       end
     end
 
     # @return [Array<Array(String, String, Integer)>] method, file and line of each of the stack's frames, leaf first
     def stack(process, id)
       @stacks ||= {}
-      (@stacks[process] ||= Native::File.new(*@files.fetch(process))).stack(id)
+      (@stacks[process] ||= open_file(process)).stack(id)
     end
 
     def self.reason(answer)
@@ -92,6 +93,14 @@ module Headway
     end
 
     private
+
+    # It may have gone since.
+    def open_file(process)
+      path, size = @files.fetch(process)
+      Native::File.new(path, size)
+    rescue IOError => error
+      raise Error, "#{path}: #{error.message}"
+    end
 
     def size_of(path)
       answer = Native.check(path)

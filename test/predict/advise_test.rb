@@ -91,6 +91,16 @@ class AdviseTest < PredictCase
     assert_equal "--- config/sidekiq.yml\n+++ config/sidekiq.yml\n@@ -1,1 +1,1 @@\n-:concurrency: 5\n+:concurrency: 12\n", diff
   end
 
+  def test_a_file_in_another_encoding_is_taken_as_it_is
+    Dir.mktmpdir do |directory|
+      Dir.mkdir("#{directory}/config")
+      File.binwrite("#{directory}/config/sidekiq.yml", "# gr\xFC\xDFe\n:concurrency: 5\n")
+      workload = Headway::Workload.open(mixed(command: "sidekiq 8.0 app [0 of 5 busy]"))
+      diff = Headway::Advise::Changes.new(workload, setting(5), setting(12), directory: directory).diff
+      assert_match(/^-:concurrency: 5\n\+:concurrency: 12$/, diff)
+    end
+  end
+
   def test_slices_of_the_vm_are_set_where_it_has_them
     workload = Headway::Workload.open(orders)
     changes = ->(**to) { Headway::Advise::Changes.new(workload, setting(5), setting(5, **to)).environment }

@@ -99,6 +99,30 @@ class TraceTest < TraceCase
     assert_equal [0, 0.1, 1, :known, 2], events.to_a.last
   end
 
+  def test_a_file_that_has_gone_meanwhile
+    path = file(known_trace)
+    trace = Headway::Trace.open(path)
+    trace.to_h
+    File.delete(path)
+
+    [-> { trace.events.first }, -> { trace.stack(0, 1) }].each do |reading|
+      assert_match(/trace.headway: /, assert_raises(Headway::Trace::Error, &reading).message)
+    end
+    assert_raises(IOError) { trace_of(known_trace).events.each { raise IOError, "the program's own" } }
+  end
+
+  def test_names_of_a_big_file_are_read_though_one_is_interrupted
+    encoder = TraceEncoder.new.strings(1 => "late")
+    200.times { |block| encoder.events(*Array.new(2000) { |turn| [ms(block * 2000 + turn), 1, :ready] }) }
+    encoder.events([ms(400_000), 1, :mark, 1])
+    trace = trace_of(encoder.end)
+    trace.to_h
+    reader = Thread.new { trace.events.reduce(nil) { |_, event| event }.last }
+    20.times { reader.wakeup if reader.alive? && reader.stop? }
+
+    assert_equal "late", reader.value
+  end
+
   def test_files_merge_on_the_common_clock
     parent = TraceEncoder.new(pid: 10, clock_ns: 5_000_000_000, wall_ns: 1_700_000_000_000_000_000)
     parent.strings(1 => "Job#run", 2 => "job.rb").frames(1 => [1, 2, 5]).stacks(1 => [1])

@@ -68,12 +68,18 @@ module Headway
       def server_diff
         return unless @server && (threads? || processes? && @server.processes)
 
-        path = File.join(@directory, @server.file)
-        old = File.file?(path) ? File.readlines(path, chomp: true) : settings(@from)
+        old = lines_of(File.join(@directory, @server.file)) || settings(@from)
         new = [@server.threads, @server.processes].compact.zip([@to.threads, @to.processes]).reduce(old) do |lines, ((pattern, line), count)|
           replace(lines, pattern, line.call(count))
         end
         unified(@server.file, old, new)
+      end
+
+      # nil where there is no such file, or none that we may read.
+      def lines_of(path)
+        File.read(path, encoding: Encoding::UTF_8).scrub.lines(chomp: true)
+      rescue SystemCallError
+        nil
       end
 
       def settings(setting)

@@ -4,10 +4,10 @@ module Headway
   class Trace
     # The events of several files, merged in the order of their times. Of each file one batch is in memory.
     class Events
-      # @param files [Array] of path and size
+      # @param files [Array<Native::File>]
       # @param origins_ns [Array<Integer>] of each process: where the trace's time 0 is on its clock
       def initialize(files, origins_ns)
-        @sources = files.each_with_index.map { |file, id| Source.new(id, Native::File.new(*file), origins_ns[id]) }
+        @sources = files.each_with_index.map { |file, id| Source.new(id, file, origins_ns[id]) }
       end
 
       def each
