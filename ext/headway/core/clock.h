@@ -19,4 +19,11 @@ hw_now_ns(void)
     return (uint64_t)ts.tv_sec * HW_NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
+/* A clock that steps back counts as no time. */
+static inline uint64_t
+hw_elapsed_ns(uint64_t from_ns, uint64_t to_ns)
+{
+    return to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
 #endif

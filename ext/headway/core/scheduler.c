@@ -1,14 +1,11 @@
+#include "scheduler.h"
+
 #include "admission.h"
+#include "orders.h"
 
 #include <string.h>
 
 #define ORDERS_NONE ((struct hw_orders){ .tick_ns = HW_NEVER })
-
-static uint64_t
-elapsed(uint64_t from, uint64_t to)
-{
-    return to > from ? to - from : 0;
-}
 
 /* -- counts ------------------------------------------------------------------------------------------------------------- */
 
@@ -53,7 +50,7 @@ settle(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
 static void
 enter(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state state, uint64_t now)
 {
-    uint64_t spent_ns = elapsed(thread->since_ns, now);
+    uint64_t spent_ns = hw_elapsed_ns(thread->since_ns, now);
     thread->account.time_ns[thread->state] += spent_ns;
     s->account.time_ns[thread->state] += spent_ns;
     if (thread->state == HW_READY && state != HW_READY) hw_attribution_wait_ends(&s->attribution, thread, now);
@@ -74,10 +71,10 @@ judge_holder(struct hw_scheduler *s, uint64_t now)
 static void
 end_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
 {
-    uint64_t hold_ns = elapsed(thread->resumed_ns, now);
+    uint64_t hold_ns = hw_elapsed_ns(thread->resumed_ns, now);
     hw_histogram_record(&thread->account.hold, hold_ns);
     hw_histogram_record(&s->account.hold, hold_ns);
-    thread->burst_ns += elapsed(thread->burst_from_ns, now);
+    thread->burst_ns += hw_elapsed_ns(thread->burst_from_ns, now);
     thread->asked = false;
     /* The admitted thread alone: what others take ahead of it, new threads in their first millisecond say, is no service to it. */
     if (s->admitted == thread && hold_ns >= s->policy.granularity_ns) s->tier_ran_ns[thread->tier] = now;
@@ -108,103 +105,7 @@ take_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
     thread->asked = false;
 }
 
-/* -- the budget of forced switches -------------------------------------------------------------------------------------- */
-
-static uint64_t
-switch_level(const struct hw_scheduler *s, uint64_t now)
-{
-    uint64_t drained = elapsed(s->switch_drained_ns, now) / HW_NS_PER_US * s->policy.switches_per_s / 1000;
-    return s->switch_level > drained ? s->switch_level - drained : 0;
-}
-
-static void
-count_forced_switch(struct hw_scheduler *s, uint64_t now)
-{
-    s->switch_level = switch_level(s, now) + 1000;
-    s->switch_drained_ns = now;
-}
-
-/* -- orders ------------------------------------------------------------------------------------------------------------- */
-
-static uint64_t
-yield_at(const struct hw_scheduler *s, const struct hw_thread *holder, uint64_t now)
-{
-    struct hw_rivals rivals = {
-        .ready = s->counts[HW_IS_READY],
-        .interactive_ready = s->counts[HW_IS_INTERACTIVE_READY],
-        .newborn_ns = s->counts[HW_IS_NEWBORN_READY] > 0 ? s->newborn_ns : HW_NEVER,
-        .admitted_tier = s->admitted_tier,
-        .waiting_tier = hw_gate_tier(&s->gate),
-        .turn = s->turn,
-        .other_admitted = s->admitted != NULL && s->admitted != holder,
-        .admitted_ns = s->admitted_ns,
-        .contended_ns = s->contended_ns,
-        .granularity_ns = hw_policy_granularity_ns(&s->policy, switch_level(s, now) / 1000),
-    };
-    return hw_policy_yield_at_ns(&s->policy, holder, &rivals);
-}
-
-bool
-hw_scheduler_contended(const struct hw_scheduler *s)
-{
-    return s->counts[HW_IS_READY] > (s->holder ? 0 : 1);
-}
-
-/* Nobody is preempted under observe; the events only say when the next look is due, and the ticker takes it. */
-static void
-order_sample(const struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
-{
-    if (s->counts[HW_IS_READY] == 0) return;
-    uint64_t from_ns = s->contended_ns > s->sampled_ns ? s->contended_ns : s->sampled_ns;
-    uint64_t due_ns = from_ns + HW_SAMPLE_NS;
-    orders->tick_ns = due_ns > now ? due_ns : now + 1;
-}
-
-static void
-order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
-{
-    struct hw_thread *holder = s->holder;
-    if (holder == NULL) {
-        /* Nobody runs as far as events tell, yet somebody waits: look again in case an event was missed. */
-        if (hw_scheduler_contended(s) && s->policy.kind != HW_OBSERVE) orders->tick_ns = now + s->policy.retry_ns;
-        return;
-    }
-    if (s->policy.kind == HW_OBSERVE) {
-        order_sample(s, now, orders);
-        return;
-    }
-    uint64_t at_ns = yield_at(s, holder, now);
-    if (at_ns > now) {
-        orders->tick_ns = at_ns;
-        return;
-    }
-    if (holder->yielding) {
-        /* Back from the gate but still in the job, which looks for itself before it ends. */
-        orders->tick_ns = now + s->policy.retry_ns;
-        return;
-    }
-    if (!holder->asked || now >= holder->asked_ns + s->policy.retry_ns) {
-        orders->preempt = holder;
-        orders->retry = holder->asked;
-        if (holder->asked) s->retries++;
-        else s->preemptions++;
-        holder->asked = true;
-        holder->asked_ns = now;
-    }
-    orders->tick_ns = holder->asked_ns + s->policy.retry_ns;
-}
-
-static void
-order_wake(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
-{
-    struct hw_thread *admitted = s->admitted;
-    if (admitted && admitted->parked && !atomic_load_explicit(&admitted->open, memory_order_relaxed) &&
-        (hw_scheduler_gate_open(s, admitted, now) || hw_scheduler_lingers_until_ns(s, admitted) != HW_NEVER)) {
-        atomic_store_explicit(&admitted->open, true, memory_order_release);
-        admitted->opened_ns = now;
-        orders->wake = admitted;
-    }
-}
+/* -- events ------------------------------------------------------------------------------------------------------------- */
 
 /* The VM's own time slice ends a hold with SUSPENDED and READY in one breath, after one tick of its timer at least. Nothing was
  * voluntary then. (A short native call while others wait can look the same; then a statistic is off by one.) */
@@ -218,8 +119,6 @@ recognise_vm_slice(struct hw_scheduler *s, struct hw_thread *thread)
     s->account.voluntary--;
     s->account.preempted++;
 }
-
-/* -- events ------------------------------------------------------------------------------------------------------------- */
 
 void
 hw_scheduler_add(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state state, uint64_t now)
@@ -278,8 +177,7 @@ hw_scheduler_remove(struct hw_scheduler *s, struct hw_thread *thread, uint64_t n
     if (thread->next) thread->next->link = thread->link;
     thread->link = NULL;
     s->living--;
-    order_wake(s, now, orders);
-    order_preemption(s, now, orders);
+    hw_orders_give(s, now, orders);
 }
 
 void
@@ -288,17 +186,16 @@ hw_scheduler_ready(struct hw_scheduler *s, struct hw_thread *thread, uint64_t no
     *orders = ORDERS_NONE;
     judge_holder(s, now);
     if (thread->state == HW_RUNNING) end_hold(s, thread, now);
-    if (s->just_suspended == thread && elapsed(thread->resumed_ns, thread->since_ns) >= HW_VM_TICK_NS) recognise_vm_slice(s, thread);
+    if (s->just_suspended == thread && hw_elapsed_ns(thread->resumed_ns, thread->since_ns) >= HW_VM_TICK_NS) recognise_vm_slice(s, thread);
     s->just_suspended = NULL;
     if (thread->state == HW_SUSPENDED) {
-        uint64_t slept_ns = elapsed(thread->since_ns, now);
+        uint64_t slept_ns = hw_elapsed_ns(thread->since_ns, now);
         thread->burst_ns = hw_policy_burst_after_sleep_ns(thread->burst_ns, slept_ns);
         hw_policy_learn_nap(thread, slept_ns < s->policy.linger_ns);
     }
     if (thread->state != HW_READY) enter(s, thread, HW_READY, now);
     settle(s, thread, now);
-    order_wake(s, now, orders);
-    order_preemption(s, now, orders);
+    hw_orders_give(s, now, orders);
 }
 
 void
@@ -309,7 +206,7 @@ hw_scheduler_resumed(struct hw_scheduler *s, struct hw_thread *thread, uint64_t 
     s->just_suspended = NULL;
 
     if (thread->state == HW_READY) {
-        uint64_t waited_ns = elapsed(thread->since_ns, now);
+        uint64_t waited_ns = hw_elapsed_ns(thread->since_ns, now);
         hw_histogram_record(&thread->account.wait, waited_ns);
         hw_histogram_record(&s->account.wait, waited_ns);
         if (now >= hw_scheduler_starves_at_ns(s, thread)) thread->protected_ns = now + s->policy.protection_ns;
@@ -319,8 +216,7 @@ hw_scheduler_resumed(struct hw_scheduler *s, struct hw_thread *thread, uint64_t 
 
     hw_admission_hand_over(s, thread, now);
     settle(s, thread, now);
-    order_wake(s, now, orders);
-    order_preemption(s, now, orders);
+    hw_orders_give(s, now, orders);
     orders->self = orders->preempt == thread;
 }
 
@@ -334,7 +230,7 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
     if (thread->yielding) {
         thread->account.preempted++;
         s->account.preempted++;
-        count_forced_switch(s, now);
+        hw_orders_count_forced_switch(s, now);
         enter(s, thread, HW_READY, now);
         if (s->admitted == thread) hw_admission_rotate(s, now);
     }
@@ -345,15 +241,14 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
         if (thread->fresh) {
             /* It blocked: the credit it lacked for being new is given to it. */
             thread->fresh = false;
-            thread->burst_ns = elapsed(thread->fresh_burst_ns, thread->burst_ns);
+            thread->burst_ns = hw_elapsed_ns(thread->fresh_burst_ns, thread->burst_ns);
         }
         enter(s, thread, HW_SUSPENDED, now);
         if (!thread->batch) s->linger_ns = hw_policy_expects_nap(thread) ? now + s->policy.linger_ns : 0;
         if (s->counts[HW_IS_READY] > 0) s->just_suspended = thread;
     }
     settle(s, thread, now);
-    order_wake(s, now, orders);
-    order_preemption(s, now, orders);
+    hw_orders_give(s, now, orders);
 }
 
 /* A thread whose creation failed was announced, as ready even on Ruby 3.3, and never heard of again. One that does run after all
@@ -364,7 +259,7 @@ static void
 forget_stillborn(struct hw_scheduler *s, uint64_t now)
 {
     for (struct hw_thread *thread = s->threads; thread; thread = thread->next) {
-        if (!thread->unborn || thread->state != HW_READY || elapsed(thread->since_ns, now) < STILLBORN_NS) continue;
+        if (!thread->unborn || thread->state != HW_READY || hw_elapsed_ns(thread->since_ns, now) < STILLBORN_NS) continue;
         enter(s, thread, HW_SUSPENDED, now);
         settle(s, thread, now);
     }
@@ -376,13 +271,8 @@ hw_scheduler_tick(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders
     *orders = ORDERS_NONE;
     if (s->unborn > 0) forget_stillborn(s, now);
     judge_holder(s, now);
-    order_wake(s, now, orders);
-    order_preemption(s, now, orders);
-    if (s->policy.kind == HW_OBSERVE && orders->tick_ns <= now + 1) {
-        orders->sample = true;
-        s->sampled_ns = now;
-        orders->tick_ns = now + HW_SAMPLE_NS;
-    }
+    hw_orders_sample(s, now, orders);
+    hw_orders_give(s, now, orders);
 }
 
 /* -- asked by the running thread ---------------------------------------------------------------------------------------- */
@@ -397,7 +287,7 @@ hw_scheduler_must_yield(struct hw_scheduler *s, struct hw_thread *thread, uint64
     }
     thread->asked = false;
     settle(s, thread, now);
-    return yield_at(s, thread, now) <= now;
+    return hw_orders_yield_at_ns(s, thread, now) <= now;
 }
 
 void

@@ -1,0 +1,113 @@
+#include "orders.h"
+
+/* -- the budget of forced switches -------------------------------------------------------------------------------------- */
+
+static uint64_t
+switch_level(const struct hw_scheduler *s, uint64_t now)
+{
+    uint64_t drained = hw_elapsed_ns(s->switch_drained_ns, now) / HW_NS_PER_US * s->policy.switches_per_s / 1000;
+    return s->switch_level > drained ? s->switch_level - drained : 0;
+}
+
+void
+hw_orders_count_forced_switch(struct hw_scheduler *s, uint64_t now)
+{
+    s->switch_level = switch_level(s, now) + 1000;
+    s->switch_drained_ns = now;
+}
+
+/* -- preempt ------------------------------------------------------------------------------------------------------------ */
+
+uint64_t
+hw_orders_yield_at_ns(const struct hw_scheduler *s, const struct hw_thread *holder, uint64_t now)
+{
+    struct hw_rivals rivals = {
+        .ready = s->counts[HW_IS_READY],
+        .interactive_ready = s->counts[HW_IS_INTERACTIVE_READY],
+        .newborn_ns = s->counts[HW_IS_NEWBORN_READY] > 0 ? s->newborn_ns : HW_NEVER,
+        .admitted_tier = s->admitted_tier,
+        .waiting_tier = hw_gate_tier(&s->gate),
+        .turn = s->turn,
+        .other_admitted = s->admitted != NULL && s->admitted != holder,
+        .admitted_ns = s->admitted_ns,
+        .contended_ns = s->contended_ns,
+        .granularity_ns = hw_policy_granularity_ns(&s->policy, switch_level(s, now) / 1000),
+    };
+    return hw_policy_yield_at_ns(&s->policy, holder, &rivals);
+}
+
+bool
+hw_scheduler_contended(const struct hw_scheduler *s)
+{
+    return s->counts[HW_IS_READY] > (s->holder ? 0 : 1);
+}
+
+/* Nobody is preempted under observe, only looked at. */
+static uint64_t
+sample_due_ns(const struct hw_scheduler *s)
+{
+    if (s->policy.kind != HW_OBSERVE || s->holder == NULL || s->counts[HW_IS_READY] == 0) return HW_NEVER;
+    return (s->contended_ns > s->sampled_ns ? s->contended_ns : s->sampled_ns) + HW_SAMPLE_NS;
+}
+
+void
+hw_orders_sample(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
+{
+    if (sample_due_ns(s) > now) return;
+    orders->sample = true;
+    s->sampled_ns = now;
+}
+
+static void
+order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
+{
+    struct hw_thread *holder = s->holder;
+    if (s->policy.kind == HW_OBSERVE) {
+        uint64_t due_ns = sample_due_ns(s);
+        orders->tick_ns = due_ns > now ? due_ns : now + 1;
+        return;
+    }
+    if (holder == NULL) {
+        /* Nobody runs as far as events tell, yet somebody waits: look again in case an event was missed. */
+        if (hw_scheduler_contended(s)) orders->tick_ns = now + s->policy.retry_ns;
+        return;
+    }
+    uint64_t at_ns = hw_orders_yield_at_ns(s, holder, now);
+    if (at_ns > now) {
+        orders->tick_ns = at_ns;
+        return;
+    }
+    if (holder->yielding) {
+        /* Back from the gate but still in the job, which looks for itself before it ends. */
+        orders->tick_ns = now + s->policy.retry_ns;
+        return;
+    }
+    if (!holder->asked || now >= holder->asked_ns + s->policy.retry_ns) {
+        orders->preempt = holder;
+        orders->retry = holder->asked;
+        if (holder->asked) s->retries++;
+        else s->preemptions++;
+        holder->asked = true;
+        holder->asked_ns = now;
+    }
+    orders->tick_ns = holder->asked_ns + s->policy.retry_ns;
+}
+
+static void
+order_wake(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
+{
+    struct hw_thread *admitted = s->admitted;
+    if (admitted && admitted->parked && !atomic_load_explicit(&admitted->open, memory_order_relaxed) &&
+        (hw_scheduler_gate_open(s, admitted, now) || hw_scheduler_lingers_until_ns(s, admitted) != HW_NEVER)) {
+        atomic_store_explicit(&admitted->open, true, memory_order_release);
+        admitted->opened_ns = now;
+        orders->wake = admitted;
+    }
+}
+
+void
+hw_orders_give(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
+{
+    order_wake(s, now, orders);
+    order_preemption(s, now, orders);
+}

@@ -1,0 +1,18 @@
+/* Orders: what has to be done once an event has been taken in. Part of the scheduler; called by scheduler.c alone. */
+#ifndef HW_ORDERS_H
+#define HW_ORDERS_H
+
+#include "scheduler.h"
+
+/* Wakes the admitted thread if the gate is open for it, preempts the holder if it must give way, and says when to look again. */
+void hw_orders_give(struct hw_scheduler *scheduler, uint64_t now, struct hw_orders *orders);
+
+/* observe: the holder is to be looked at if that is due. For the ticker; events only say when it will be. */
+void hw_orders_sample(struct hw_scheduler *scheduler, uint64_t now, struct hw_orders *orders);
+
+/* When the holder must give way, as things are now. */
+uint64_t hw_orders_yield_at_ns(const struct hw_scheduler *scheduler, const struct hw_thread *holder, uint64_t now);
+
+void hw_orders_count_forced_switch(struct hw_scheduler *scheduler, uint64_t now);
+
+#endif
