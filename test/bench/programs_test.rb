@@ -22,7 +22,7 @@ class BenchProgramsTest < Minitest::Test
     "idle_cost" => { work: "release", preempt: "poll", blocks: 1, window_s: 0.01 }
   }.freeze
   IN_SERVING_TEST = %w[puma sidekiq work load jobs arrivals].freeze
-  IN_OFFLOAD_TEST = %w[offload].freeze
+  IN_OFFLOAD_TEST = %w[offload offload_echo].freeze
   SHARED = %w[arithmetic measure].freeze
   LISTED = [*PLAIN.keys, *WITH_SERVER.keys, *SWITCHING.keys, "server", *IN_SERVING_TEST, *IN_OFFLOAD_TEST, *SHARED].freeze
 
