@@ -1,6 +1,7 @@
 #include "feed.h"
 
 #include <stdlib.h>
+
 /* A thread that was away for so long has its CPU clock read, which is a system call: whoever reads the trace then knows whether it
  * waited or computed without the GVL. */
 #define CPU_FROM_NS (200 * HW_NS_PER_US)
