@@ -2,9 +2,12 @@
 
 require "test_helper"
 require "autotune/plant"
+require "harness/timing"
 
 # Headway::Autotune in a running process. Whether its steps help is search_test's question.
 class AutotuneTest < Minitest::Test
+  include Harness::Timing
+
   FAST = { window: 0.04, windows: 5, samples: 20 }.freeze
 
   def setup
@@ -154,12 +157,5 @@ class AutotuneTest < Minitest::Test
 
   def lines = Array.new(@lines.size) { @lines.pop }.tap { |lines| lines.each { |line| @lines << line } }
 
-  def await(what)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 30
-    until yield
-      raise "#{what}: not within 30 s: #{lines}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-
-      sleep 0.005
-    end
-  end
+  def await(what) = super(what, limit: 30, pause: 0.005, details: method(:lines))
 end

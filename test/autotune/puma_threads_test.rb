@@ -7,9 +7,12 @@ require "puma"
 require "puma/server"
 require "headway/autotune"
 require "headway/puma"
+require "harness/timing"
 
 # The threads of a real Puma as a knob.
 class PumaThreadsTest < Minitest::Test
+  include Harness::Timing
+
   def setup
     Puma::Server.prepend(Headway::Puma::Server)
     @gate = Queue.new
@@ -55,11 +58,5 @@ class PumaThreadsTest < Minitest::Test
 
   private
 
-  def await(what)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 20
-    until yield
-      flunk "#{what}: not within 20 s" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-      sleep 0.005
-    end
-  end
+  def await(what) = super(what, limit: 20, pause: 0.005)
 end

@@ -36,15 +36,6 @@ module Harness
       threads&.each(&:join)
     end
 
-    # Waits for a condition without hiding for how long.
-    def await(what, limit: 10)
-      deadline = now + limit
-      until yield
-        flunk "#{what}: not within #{limit} s" if now > deadline
-        sleep 0.001
-      end
-    end
-
     def percentile(values, fraction)
       sorted = values.sort
       sorted[[(sorted.size * fraction).ceil, 1].max - 1]

@@ -2,11 +2,13 @@
 
 require "test_helper"
 require "headway"
+require "harness/timing"
 require "report/known_page"
 require "servers/server_process"
 
 # The live page in a real browser, served by a real Puma, the same one for all tests.
 class WebPageTest < Minitest::Test
+  include Harness::Timing
   include Report::InBrowser
 
   APP = <<~RUBY
@@ -182,11 +184,5 @@ class WebPageTest < Minitest::Test
     SCRIPT
   end
 
-  def await(what)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
-    until yield
-      flunk "#{what} did not come: #{browser.complaints}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-      sleep 0.05
-    end
-  end
+  def await(what) = super(what, limit: 60, pause: 0.05, details: -> { browser.complaints })
 end

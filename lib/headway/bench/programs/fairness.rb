@@ -22,7 +22,7 @@ class Computing
 
   def initialize(priority)
     @count = 0
-    @thread = Thread.new do
+    Thread.new do
       Thread.current.name = "computes"
       Thread.current.priority = priority
       run
