@@ -3,7 +3,14 @@
 static void
 admit(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
 {
-    if (thread) hw_gate_remove(&s->gate, thread);
+    if (thread) {
+        hw_gate_remove(&s->gate, thread);
+        if (!thread->overtaken) {
+            thread->turn_ns = 0;
+            thread->turn_burst_ns = hw_policy_burst_ns(thread, now);
+        }
+        thread->overtaken = false;
+    }
     s->admitted = thread;
     s->admitted_ns = now;
     s->admitted_tier = thread ? thread->tier : 0;
@@ -27,40 +34,79 @@ on_its_way(const struct hw_scheduler *s, uint64_t now)
         (atomic_load_explicit(&s->admitted->open, memory_order_relaxed) || now >= hw_scheduler_starves_at_ns(s, s->admitted));
 }
 
+uint64_t
+hw_admission_turn_ends_ns(const struct hw_scheduler *s)
+{
+    const struct hw_thread *owner = s->admitted;
+    if (s->turn) return s->admitted_ns + hw_policy_quantum_ns(&s->policy, owner);
+    uint64_t longest_ns = s->policy.patience * hw_policy_turn_ns(&s->policy, owner);
+    return s->admitted_ns + (longest_ns > owner->turn_ns ? longest_ns - owner->turn_ns : 0);
+}
+
+static bool
+had_its_time(const struct hw_scheduler *s, const struct hw_thread *thread, uint64_t now)
+{
+    return hw_policy_burst_ns(thread, now) >= thread->turn_burst_ns + hw_policy_turn_ns(&s->policy, thread);
+}
+
+static bool
+turn_over(const struct hw_scheduler *s, uint64_t now)
+{
+    return had_its_time(s, s->admitted, now) || now >= hw_admission_turn_ends_ns(s);
+}
+
+static void
+leave(struct hw_scheduler *s, struct hw_thread *thread)
+{
+    hw_gate_remove(&s->gate, thread);
+    thread->overtaken = false;
+}
+
+/* The admission passes to `next`, or to whoever is next. In the middle of its turn the owner stays the first of its tier, and goes on
+ * when that is served; once its turn is over, or when it came up to the others of its tier just now, it goes behind them. */
+static void
+pass_on(struct hw_scheduler *s, struct hw_thread *next, uint64_t now)
+{
+    struct hw_thread *owner = s->admitted;
+    bool climbed = owner->tier > s->admitted_tier;
+    /* A turn ahead of lower tiers, for a quantum and no more, leaves what it had of its own as it was. */
+    owner->overtaken = !climbed && (s->turn ? !had_its_time(s, owner, now) : !turn_over(s, now));
+    owner->turn_ns += hw_elapsed_ns(s->admitted_ns, now);
+    if (next) admit(s, next, now);
+    else admit_next(s, now);
+    if (owner->overtaken) hw_gate_push_front(&s->gate, owner);
+    else hw_gate_push(&s->gate, owner, now);
+}
+
+/* Not ahead of others of its tier: who came before it to the gate goes before it. */
 static bool
 overtakes(const struct hw_scheduler *s, const struct hw_thread *thread, uint64_t now)
 {
-    return thread->tier < s->admitted->tier && !s->turn && !on_its_way(s, now);
+    return thread->tier < s->admitted->tier && thread->tier < hw_gate_tier(&s->gate) && !s->turn && !on_its_way(s, now);
 }
 
 void
 hw_admission_place(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
 {
     bool contends = thread->batch && thread->state != HW_SUSPENDED && s->policy.kind == HW_FAIR;
+    struct hw_thread *owner = s->admitted;
     if (!contends) {
+        leave(s, thread);
+        if (owner == thread) admit_next(s, now);
+    }
+    else if (owner == NULL) {
+        admit(s, thread, now);
+    }
+    else if (owner == thread) {
         hw_gate_remove(&s->gate, thread);
-        if (s->admitted == thread) admit_next(s, now);
     }
-    else if (s->admitted == NULL) {
-        admit(s, thread, now);
+    else if (overtakes(s, thread, now)) {
+        pass_on(s, thread, now);
     }
-    else if (s->admitted != thread && overtakes(s, thread, now)) {
-        struct hw_thread *overtaken = s->admitted;
-        admit(s, thread, now);
-        if (overtaken->state == HW_READY) hw_gate_push_front(&s->gate, overtaken);
-    }
-    else if (s->admitted != thread && thread->state == HW_READY) {
+    else if (thread->state == HW_READY) {
+        if (thread->at_gate && thread->gate_tier != thread->tier) leave(s, thread);
         hw_gate_push(&s->gate, thread, now);
     }
-    else {
-        hw_gate_remove(&s->gate, thread);
-    }
-}
-
-static bool
-admission_expired(const struct hw_scheduler *s, uint64_t now)
-{
-    return now >= s->admitted_ns + hw_policy_quantum_ns(&s->policy, s->admitted);
 }
 
 /* Somebody else is to be admitted instead. */
@@ -69,13 +115,13 @@ admission_over(const struct hw_scheduler *s, uint64_t now)
 {
     uint8_t waiting = hw_gate_tier(&s->gate);
     if (waiting == HW_TIERS) return false;
-    return admission_expired(s, now) || (s->admitted->tier > hw_policy_last_tier(s->admitted_tier, waiting) && !s->turn);
+    return turn_over(s, now) || (!s->turn && s->admitted->tier > hw_policy_last_tier(s->admitted_tier, waiting));
 }
 
 void
 hw_admission_rotate(struct hw_scheduler *s, uint64_t now)
 {
-    if (admission_over(s, now)) admit_next(s, now);
+    if (admission_over(s, now)) pass_on(s, NULL, now);
 }
 
 void
@@ -83,9 +129,19 @@ hw_admission_hand_over(struct hw_scheduler *s, struct hw_thread *thread, uint64_
 {
     struct hw_thread *owner = s->admitted;
     if (!thread->batch || s->policy.kind != HW_FAIR || owner == NULL || owner == thread) return;
-    if (owner->state != HW_READY || owner->parked || on_its_way(s, now) || !admission_expired(s, now)) return;
+    if (owner->state == HW_READY && !owner->parked && !on_its_way(s, now) && turn_over(s, now)) pass_on(s, thread, now);
+}
+
+void
+hw_admission_take_back(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
+{
+    struct hw_thread *next = s->admitted;
+    if (!thread->batch || s->policy.kind != HW_FAIR || had_its_time(s, thread, now)) return;
+    thread->overtaken = true;
     admit(s, thread, now);
-    hw_gate_push_front(&s->gate, owner);
+    if (next == NULL) return;
+    next->overtaken = true;
+    hw_gate_push_front(&s->gate, next);
 }
 
 bool

@@ -11,6 +11,12 @@ void hw_admission_place(struct hw_scheduler *scheduler, struct hw_thread *thread
 /* The admitted thread gives way of itself: whoever is next is admitted, if it is time. */
 void hw_admission_rotate(struct hw_scheduler *scheduler, uint64_t now);
 
+/* The VM's own time slice ended a hold of the admitted thread as if it had blocked: its turn goes on. */
+void hw_admission_take_back(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now);
+
+/* When those that wait for the admitted thread have waited long enough, however little it ran in its turn. Somebody is admitted. */
+uint64_t hw_admission_turn_ends_ns(const struct hw_scheduler *scheduler);
+
 /* The VM chose to run a batch thread that isn't admitted: it is, if the owner's time is up and the owner isn't about to run. */
 void hw_admission_hand_over(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now);
 

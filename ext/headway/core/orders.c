@@ -1,5 +1,7 @@
 #include "orders.h"
 
+#include "admission.h"
+
 /* -- the budget of forced switches -------------------------------------------------------------------------------------- */
 
 static uint64_t
@@ -28,8 +30,8 @@ hw_orders_yield_at_ns(const struct hw_scheduler *s, const struct hw_thread *hold
         .admitted_tier = s->admitted_tier,
         .waiting_tier = hw_gate_tier(&s->gate),
         .turn = s->turn,
+        .turn_ends_ns = s->admitted ? hw_admission_turn_ends_ns(s) : HW_NEVER,
         .other_admitted = s->admitted != NULL && s->admitted != holder,
-        .admitted_ns = s->admitted_ns,
         .contended_ns = s->contended_ns,
         .granularity_ns = hw_policy_granularity_ns(&s->policy, switch_level(s, now) / 1000),
     };

@@ -7,6 +7,7 @@ const struct hw_policy hw_policy_default = {
     .fresh_ns = 1 * HW_NS_PER_MS,
     .newborn_ns = 250 * HW_NS_PER_US,
     .tier_ns = { 20 * HW_NS_PER_MS, 1 * HW_NS_PER_S },
+    .turn_quanta = { 2, 2, 1 },
     .patience = 4,
     .starvation_ns = 100 * HW_NS_PER_MS,
     .protection_ns = 5 * HW_NS_PER_MS,
@@ -41,6 +42,12 @@ hw_policy_patience_ns(const struct hw_policy *policy)
 {
     uint64_t turn_ns = policy->quantum_ns > policy->starvation_ns ? policy->quantum_ns : policy->starvation_ns;
     return policy->patience * turn_ns;
+}
+
+uint64_t
+hw_policy_turn_ns(const struct hw_policy *policy, const struct hw_thread *admitted)
+{
+    return policy->turn_quanta[admitted->tier] * hw_policy_quantum_ns(policy, admitted);
 }
 
 uint8_t
@@ -106,13 +113,18 @@ hw_policy_last_tier(uint8_t admitted, uint8_t waiting)
     return admitted < waiting ? waiting - 1 : waiting;
 }
 
+/* When the holder's burst will be as long as that. */
+static uint64_t
+reaches_at_ns(const struct hw_thread *holder, uint64_t burst_ns)
+{
+    return holder->burst_from_ns + (burst_ns > holder->burst_ns ? burst_ns - holder->burst_ns : 0);
+}
+
 /* When the holder will be in a higher tier than this one. */
 static uint64_t
 leaves_tier_at_ns(const struct hw_policy *policy, const struct hw_thread *holder, uint8_t tier)
 {
-    if (tier >= HW_TIERS - 1) return HW_NEVER;
-    uint64_t limit_ns = policy->tier_ns[tier];
-    return holder->burst_from_ns + (limit_ns > holder->burst_ns ? limit_ns - holder->burst_ns : 0);
+    return tier < HW_TIERS - 1 ? reaches_at_ns(holder, policy->tier_ns[tier]) : HW_NEVER;
 }
 
 static uint64_t
@@ -120,7 +132,7 @@ fair_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder,
 {
     if (!holder->batch) {
         if (holder->set_class == HW_CLASS_INTERACTIVE) return HW_NEVER;
-        return holder->burst_from_ns + (policy->burst_ns > holder->burst_ns ? policy->burst_ns - holder->burst_ns : 0);
+        return reaches_at_ns(holder, policy->burst_ns);
     }
 
     uint64_t at_ns = HW_NEVER;
@@ -130,7 +142,7 @@ fair_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder,
         at_ns = earlier(at_ns, holder->resumed_ns);
     }
     else if (rivals->waiting_tier < HW_TIERS) {
-        at_ns = earlier(at_ns, rivals->admitted_ns + hw_policy_quantum_ns(policy, holder));
+        at_ns = earlier(at_ns, earlier(rivals->turn_ends_ns, reaches_at_ns(holder, holder->turn_burst_ns + hw_policy_turn_ns(policy, holder))));
         uint8_t last_tier = hw_policy_last_tier(rivals->admitted_tier, rivals->waiting_tier);
         if (!rivals->turn) at_ns = earlier(at_ns, leaves_tier_at_ns(policy, holder, last_tier));
     }

@@ -22,6 +22,11 @@ enum hw_policy_kind {
     HW_POLICY_COUNT
 };
 
+/* Among batch threads least attained service goes first, in tiers within which the first to come is the first served: a thread
+ * that turned batch for a moment (a garbage collection, a big response) doesn't wait behind those that compute for ever, and
+ * pieces of work of similar size are still done one after the other. */
+#define HW_TIERS 3
+
 struct hw_policy {
     enum hw_policy_kind kind;
     uint64_t quantum_ns;     /* batch against batch; Ruby's own is 100 ms */
@@ -35,6 +40,9 @@ struct hw_policy {
     uint64_t newborn_ns;     /* a thread that has never run waits so long before a batch thread gives way to it: the creator may go on
                                 to where its child expects it, asleep as a rule, before the child looks */
     uint64_t tier_ns[2];     /* attained service from which a batch thread is in the second and in the third tier */
+    unsigned turn_quanta[HW_TIERS]; /* a turn of the admitted thread lasts so many quanta of its own time. Work that takes longer than a
+                                turn, and work like it, is done piece by piece, all of it late: so as long a turn as a request that
+                                computes may take, but for threads that compute for ever */
     unsigned patience;       /* a tier that waits is passed over for so many turns (see hw_policy_patience_ns) at the most */
     uint64_t starvation_ns;  /* when no batch thread of its tier ran for so long the admitted one runs next, whatever waits */
     uint64_t protection_ns;  /* and for so long at least */
@@ -50,11 +58,6 @@ struct hw_policy {
 #define HW_FRESH_SHARES 8
 #define HW_BURST_MEMORY 2
 
-/* Among batch threads least attained service goes first, in tiers within which the first to come is the first served: a thread
- * that turned batch for a moment (a garbage collection, a big response) doesn't wait behind those that compute for ever, and
- * pieces of work of similar size are still done one after the other. */
-#define HW_TIERS 3
-
 extern const struct hw_policy hw_policy_default;
 
 /* Everything about the others that bears on the holder. */
@@ -64,9 +67,9 @@ struct hw_rivals {
     uint64_t newborn_ns;        /* since when some have waited to run for the first time; HW_NEVER: there are none */
     uint8_t admitted_tier;      /* the holder's when it was admitted */
     uint8_t waiting_tier;       /* the lowest with batch threads that wait to be admitted; HW_TIERS: none */
-    bool turn;                  /* the holder was admitted ahead of lower tiers: they wait till its quantum is over */
+    bool turn;                  /* the holder was admitted ahead of lower tiers: they wait till its turn is over */
+    uint64_t turn_ends_ns;      /* its turn is over then, however little of it the holder had */
     bool other_admitted;        /* the admission is another thread's */
-    uint64_t admitted_ns;       /* when the admitted thread was admitted */
     uint64_t contended_ns;      /* when somebody first wanted the GVL after nobody did */
     uint64_t granularity_ns;    /* in force now */
 };
@@ -74,6 +77,10 @@ struct hw_rivals {
 uint64_t hw_policy_quantum_ns(const struct hw_policy *policy, const struct hw_thread *thread);
 uint64_t hw_policy_burst_ns(const struct hw_thread *thread, uint64_t now);
 uint64_t hw_policy_patience_ns(const struct hw_policy *policy);
+
+/* A turn of the admitted thread: its own time counts, not what others take ahead of it; but of these no more than `patience` times
+ * as much. */
+uint64_t hw_policy_turn_ns(const struct hw_policy *policy, const struct hw_thread *admitted);
 uint8_t hw_policy_tier(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now);
 
 bool hw_policy_is_batch(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now);

@@ -37,13 +37,20 @@ recount(struct hw_scheduler *s, struct hw_thread *thread, uint8_t bits, uint64_t
 
 /* -- states ------------------------------------------------------------------------------------------------------------- */
 
-/* Judges the class anew and puts counts and admission right. */
+/* Judges the class anew. */
 static void
-settle(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
+judge(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
 {
     thread->batch = hw_policy_is_batch(&s->policy, thread, now);
     thread->tier = hw_policy_tier(&s->policy, thread, now);
     recount(s, thread, counts_as(thread), now);
+}
+
+/* And puts the admission right. */
+static void
+settle(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
+{
+    judge(s, thread, now);
     hw_admission_place(s, thread, now);
 }
 
@@ -114,6 +121,7 @@ take_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
 static void
 recognise_vm_slice(struct hw_scheduler *s, struct hw_thread *thread)
 {
+    thread->burst_ns = s->just_suspended_burst_ns;
     thread->account.voluntary--;
     thread->account.preempted++;
     s->account.voluntary--;
@@ -186,15 +194,20 @@ hw_scheduler_ready(struct hw_scheduler *s, struct hw_thread *thread, uint64_t no
     *orders = ORDERS_NONE;
     judge_holder(s, now);
     if (thread->state == HW_RUNNING) end_hold(s, thread, now);
-    if (s->just_suspended == thread && hw_elapsed_ns(thread->resumed_ns, thread->since_ns) >= HW_VM_TICK_NS) recognise_vm_slice(s, thread);
+    bool sliced = s->just_suspended == thread && hw_elapsed_ns(thread->resumed_ns, thread->since_ns) >= HW_VM_TICK_NS;
     s->just_suspended = NULL;
-    if (thread->state == HW_SUSPENDED) {
+    if (sliced) {
+        recognise_vm_slice(s, thread);
+    }
+    else if (thread->state == HW_SUSPENDED) {
         uint64_t slept_ns = hw_elapsed_ns(thread->since_ns, now);
         thread->burst_ns = hw_policy_burst_after_sleep_ns(thread->burst_ns, slept_ns);
         hw_policy_learn_nap(thread, slept_ns < s->policy.linger_ns);
     }
     if (thread->state != HW_READY) enter(s, thread, HW_READY, now);
-    settle(s, thread, now);
+    judge(s, thread, now);
+    if (sliced && s->just_admitted) hw_admission_take_back(s, thread, now);
+    hw_admission_place(s, thread, now);
     hw_orders_give(s, now, orders);
 }
 
@@ -237,6 +250,11 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
     else if (thread->state != HW_SUSPENDED) {
         thread->account.voluntary++;
         s->account.voluntary++;
+        if (s->counts[HW_IS_READY] > 0) {
+            s->just_suspended = thread;
+            s->just_suspended_burst_ns = thread->burst_ns;
+            s->just_admitted = s->admitted == thread;
+        }
         thread->burst_ns = hw_policy_burst_at_block_ns(&s->policy, thread);
         if (thread->fresh) {
             /* It blocked: the credit it lacked for being new is given to it. */
@@ -245,7 +263,6 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
         }
         enter(s, thread, HW_SUSPENDED, now);
         if (!thread->batch) s->linger_ns = hw_policy_expects_nap(thread) ? now + s->policy.linger_ns : 0;
-        if (s->counts[HW_IS_READY] > 0) s->just_suspended = thread;
     }
     settle(s, thread, now);
     hw_orders_give(s, now, orders);

@@ -4,7 +4,8 @@
  * Invariants
  *   1. A thread's state is set, never counted: any event may be missing or come twice, and the next one puts things right.
  *   2. counts[] is the sum over all threads of counts_as, at every return.
- *   3. A thread is at the gate if and only if it is batch, ready and not admitted (policy fair only).
+ *   3. A thread is at the gate if and only if it is batch, ready and not admitted (policy fair only); but one that the VM lets run
+ *      before its turn keeps its place there.
  *   4. `admitted` is NULL or a thread that is ready or running: the admission is passed on when its owner blocks or ends.
  *   5. running + ready + suspended of a thread add up to the time since it was added.
  *   6. Each state is left at the time the next one is entered; a clock that steps back counts as no time. */
@@ -35,7 +36,9 @@ struct hw_scheduler {
     uint64_t contended_ns;
     uint64_t newborn_ns;        /* since when newborn threads have been ready */
     uint64_t resumes;           /* numbers each hold */
-    struct hw_thread *just_suspended; /* by the event before this one, while others were ready */
+    struct hw_thread *just_suspended; /* by the event before this one, while others were ready: */
+    uint64_t just_suspended_burst_ns; /* what its burst was, */
+    bool just_admitted;               /* and whether it was admitted */
     uint64_t switch_level, switch_drained_ns; /* leaky bucket of forced switches, in thousandths */
 
     struct hw_account account;  /* of the process */

@@ -64,6 +64,9 @@ struct hw_thread {
     enum hw_class set_class;
     bool batch;              /* its class as last judged */
     uint8_t tier;            /* and its tier among batch threads: the less service attained, the lower */
+    uint64_t turn_burst_ns;  /* its burst when its turn as the admitted thread began */
+    uint64_t turn_ns;        /* for how long it was admitted in this turn, not counting the current admission */
+    bool overtaken;          /* in its turn, which goes on when it is admitted again */
     bool fresh;              /* has never blocked of its own accord */
     uint64_t fresh_burst_ns; /* the burst it was born with */
     bool unborn;             /* has never run */

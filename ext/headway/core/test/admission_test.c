@@ -36,7 +36,7 @@ TEST(rotation_skips_nobody)
         struct hw_thread *hog = hogs[turn % HOGS];
         CHECK(s->holder == hog && s->admitted == hog, "turn %d", turn);
         tick();
-        CHECK_EQUAL(s->admitted_ns + MS(100), world.orders.tick_ns);
+        CHECK_EQUAL(world.now + MS(100), world.orders.tick_ns);
         advance(world.orders.tick_ns - world.now);
         tick();
         CHECK(world.orders.preempt == hog);
@@ -149,20 +149,104 @@ TEST(a_starving_admitted_thread_runs_next_and_is_protected)
     world_end();
 }
 
-TEST(whom_the_vm_lets_run_before_its_turn_is_sent_to_the_gate)
+TEST(whom_the_vm_lets_run_before_its_turn_is_sent_back_to_its_place)
 {
     world_start(HW_FAIR);
     struct hw_thread *owner = running_hog();
     gives_way(owner);
-    struct hw_thread *other = parked_hog();
+    struct hw_thread *other = parked_hog(), *last = parked_hog();
     other->parked = false; /* its park was bounded */
     resumed(other);
     other->yielding = false;
     check_all();
-    CHECK(!other->at_gate && s->admitted == owner);
+    CHECK(s->admitted == owner);
     CHECK(must_yield(other));
     gives_way(other);
+    check_all();
     CHECK(other->parked && other->at_gate);
+    comes_back(owner);
+    blocks(owner);
+    CHECK(s->admitted == other && last->at_gate);
+    world_end();
+}
+
+/* A thread whose own time is measured, so that tiers can be told apart: it has run for so long since it last blocked. */
+static struct hw_thread *
+waiting(uint64_t burst_ns)
+{
+    struct hw_thread *thread = sleeper();
+    thread->burst_ns = burst_ns;
+    ready(thread);
+    return thread;
+}
+
+TEST(who_is_overtaken_goes_on_with_its_turn_before_the_others_of_its_tier)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *owner = waiting(MS(50)), *other = waiting(MS(50));
+    resumed(owner);
+    CHECK(s->admitted == owner && other->at_gate);
+    advance(MS(120));
+    struct hw_thread *lower = waiting(MS(8));
+    CHECK(s->admitted == lower && world.orders.preempt == owner);
+    check_all();
+    gives_way(owner);
+    CHECK(s->admitted == lower && owner->at_gate);
+    resumed(lower);
+    advance(MS(5));
+    blocks(lower);
+    CHECK(s->admitted == owner && other->at_gate);
+    check_all();
+    comes_back(owner);
+    tick();
+    CHECK_EQUAL(world.now + MS(80), world.orders.tick_ns);
+    advance(MS(80));
+    CHECK(must_yield(owner));
+    gives_way(owner);
+    CHECK(s->admitted == other && owner->at_gate);
+    check_all();
+    world_end();
+}
+
+TEST(what_others_take_ahead_of_it_shortens_nobody_s_turn)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *io = sleeper(), *owner = waiting(MS(50)), *other = waiting(MS(50));
+    resumed(owner);
+    for (int ran_ms = 0; ran_ms < 180; ran_ms += 20) {
+        advance(MS(20));
+        ready(io);
+        gives_way(owner);
+        CHECK(s->admitted == owner && other->at_gate);
+        resumed(io);
+        advance(MS(4));
+        blocks(io);
+        advance(MS(10));
+        comes_back(owner);
+        check_all();
+    }
+    tick();
+    CHECK_EQUAL(world.now + MS(20), world.orders.tick_ns);
+    world_end();
+}
+
+TEST(who_came_first_to_the_gate_overtakes_first)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *owner = waiting(MS(8)), *first = waiting(MS(7)), *other = waiting(MS(50));
+    resumed(owner);
+    CHECK(s->admitted == owner && first->at_gate && other->at_gate);
+    advance(MS(12));
+    struct hw_thread *second = waiting(MS(6));
+    CHECK(owner->tier == other->tier && second->at_gate && s->admitted == owner);
+    CHECK(must_yield(owner));
+    gives_way(owner);
+    CHECK(s->admitted == first);
+    blocks(first);
+    CHECK(s->admitted == second);
+    blocks(second);
+    CHECK(s->admitted == other && owner->at_gate, "who climbed goes behind the others of its tier");
+    check_all();
     world_end();
 }
 
@@ -191,7 +275,7 @@ TEST(who_overtook_a_tier_goes_behind_it_on_entering_it)
     check_all();
     comes_back(first);
     tick();
-    CHECK_EQUAL(world.now + hw_policy_default.quantum_ns, world.orders.tick_ns);
+    CHECK_EQUAL(world.now + 2 * hw_policy_default.quantum_ns, world.orders.tick_ns);
     world_end();
 }
 
@@ -202,13 +286,11 @@ TEST(an_owner_whose_time_is_up_hands_over_to_whom_the_vm_chose)
     world_start(HW_FAIR);
     hw_scheduler_set_policy(s, &policy, world.now);
     struct hw_thread *owner = running_hog();
-    gives_way(owner);
-    struct hw_thread *other = parked_hog();
-    owner->parked = false; /* on its way back */
-    other->parked = false;
     advance(MS(51));
+    gives_way(owner);
+    CHECK(s->admitted == owner && !owner->parked);
+    struct hw_thread *other = waiting(MS(5000));
     resumed(other);
-    other->yielding = false;
     check_all();
     CHECK(s->admitted == other && owner->at_gate);
     CHECK(!must_yield(other));
@@ -297,7 +379,10 @@ TESTS({ "repair", only_an_admission_that_nobody_holds_up_is_repaired }, { "rotat
       { "owner_ends", admission_is_passed_on_when_its_owner_ends },
       { "shut", the_gate_is_shut_while_interactive_threads_are_active },
       { "starving", a_starving_admitted_thread_runs_next_and_is_protected },
-      { "before_turn", whom_the_vm_lets_run_before_its_turn_is_sent_to_the_gate },
+      { "before_turn", whom_the_vm_lets_run_before_its_turn_is_sent_back_to_its_place },
+      { "goes_on", who_is_overtaken_goes_on_with_its_turn_before_the_others_of_its_tier },
+      { "own_time", what_others_take_ahead_of_it_shortens_nobody_s_turn },
+      { "first", who_came_first_to_the_gate_overtakes_first },
       { "behind", who_overtook_a_tier_goes_behind_it_on_entering_it },
       { "handover", an_owner_whose_time_is_up_hands_over_to_whom_the_vm_chose },
       { "keeps_turn", a_starving_owner_on_its_way_keeps_its_turn_whom_the_vm_may_let_run_before },

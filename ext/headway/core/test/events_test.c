@@ -24,6 +24,51 @@ TEST(the_vms_own_slice_is_no_voluntary_block)
     world_end();
 }
 
+TEST(a_slice_of_the_vm_s_takes_neither_burst_nor_turn_from_the_admitted_thread)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *owner = sleeper(), *next = sleeper(), *io = sleeper();
+    owner->burst_ns = next->burst_ns = MS(50);
+    ready(owner);
+    ready(next);
+    resumed(owner);
+    advance(MS(100));
+    suspended(owner);
+    CHECK(s->admitted == next && !owner->at_gate);
+    ready(owner);
+    CHECK_EQUAL(MS(150), owner->burst_ns);
+    CHECK(s->admitted == owner && next->at_gate);
+    check_all();
+    resumed(next); /* it is the VM that chooses */
+    CHECK(must_yield(next));
+    gives_way(next);
+    resumed(owner);
+    ready(io);
+    CHECK(world.orders.preempt == owner);
+    gives_way(owner);
+    resumed(io);
+    blocks(io);
+    comes_back(owner);
+    tick();
+    CHECK_EQUAL(world.now + MS(100), world.orders.tick_ns);
+    check_all();
+    world_end();
+}
+
+TEST(the_vm_s_slice_at_the_end_of_a_turn_passes_the_admission_on)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *owner = running_hog(), *next = sleeper();
+    next->burst_ns = MS(5000);
+    ready(next);
+    advance(MS(100));
+    suspended(owner);
+    ready(owner);
+    CHECK(s->admitted == next && owner->at_gate && owner->tier == 2);
+    check_all();
+    world_end();
+}
+
 TEST(events_that_come_twice_count_once)
 {
     world_start(HW_FAIR);
@@ -230,7 +275,10 @@ TEST(whatever_comes_the_invariants_hold)
     }
 }
 
-TESTS({ "vm_slice", the_vms_own_slice_is_no_voluntary_block }, { "twice", events_that_come_twice_count_once },
+TESTS({ "vm_slice", the_vms_own_slice_is_no_voluntary_block },
+      { "slice_turn", a_slice_of_the_vm_s_takes_neither_burst_nor_turn_from_the_admitted_thread },
+      { "slice_over", the_vm_s_slice_at_the_end_of_a_turn_passes_the_admission_on },
+      { "twice", events_that_come_twice_count_once },
       { "missing", events_that_are_missing_are_made_up_for },
       { "job", the_job_makes_its_thread_the_holder_and_nobody_else_stays_one },
       { "clock", a_clock_that_steps_back_counts_as_no_time }, { "statistic", a_statistic_never_falls_below_zero },

@@ -11,6 +11,7 @@ static const struct hw_policy fair = {
     .fresh_ns = MS(1),
     .newborn_ns = MS(0.25),
     .tier_ns = { MS(20), MS(200) },
+    .turn_quanta = { 2, 2, 1 },
     .patience = 4,
     .starvation_ns = MS(100),
     .protection_ns = MS(5),
@@ -148,44 +149,51 @@ check_yields(const struct hw_policy *policy, const struct yield_case *cases, siz
 }
 
 /* Every holder below was resumed at 1000 ms. */
-#define AT_GATE(tier, ...) { .waiting_tier = tier, .newborn_ns = HW_NEVER, __VA_ARGS__ }
+#define AT_GATE(tier, ...) TURN_ENDS(HW_NEVER, .waiting_tier = tier, __VA_ARGS__)
+#define TURN_ENDS(ns, ...) { .turn_ends_ns = ns, .newborn_ns = HW_NEVER, __VA_ARGS__ }
 #define RIVALS(...) AT_GATE(HW_TIERS, __VA_ARGS__)
 #define NEWBORN(since_ns) { .waiting_tier = HW_TIERS, .ready = 1, .newborn_ns = since_ns }
 #define HOLDER(...) { .state = HW_RUNNING, .resumed_ns = MS(1000), .burst_from_ns = MS(1000), __VA_ARGS__ }
+#define BATCH(...) HOLDER(.batch = true, ##__VA_ARGS__)
+#define IN_TURN(ran_ms, ...) \
+    HOLDER(.batch = true, .tier = 2, .turn_burst_ns = MS(5000), .burst_ns = MS(5000 + ran_ms), ##__VA_ARGS__)
 
 TEST(when_a_holder_gives_way_under_fair)
 {
     const struct yield_case cases[] = {
-        { "batch, alone", HOLDER(.batch = true), AT_GATE(2, .ready = 0, .other_admitted = true), NEVER_MS },
+        { "batch, alone", BATCH(), AT_GATE(2, .ready = 0, .other_admitted = true), NEVER_MS },
         { "interactive, alone", HOLDER(.batch = false), RIVALS(.ready = 0), NEVER_MS },
-        { "batch beside interactive", HOLDER(.batch = true), RIVALS(.ready = 1, .interactive_ready = 1), 1000 },
-        { "batch beside interactive, over the budget", HOLDER(.batch = true),
+        { "batch beside interactive", BATCH(), RIVALS(.ready = 1, .interactive_ready = 1), 1000 },
+        { "batch beside interactive, over the budget", BATCH(),
           RIVALS(.ready = 1, .interactive_ready = 1, .granularity_ns = MS(0.5)), 1000.5 },
-        { "protected", HOLDER(.batch = true, .protected_ns = MS(1005)), RIVALS(.ready = 1, .interactive_ready = 1), 1005 },
-        { "protected once", HOLDER(.batch = true, .protected_ns = MS(900)), RIVALS(.ready = 1, .interactive_ready = 1), 1000 },
-        { "batch beside one it has created just now", HOLDER(.batch = true), NEWBORN(MS(1003)), 1003.25 },
-        { "batch beside one created before it ran", HOLDER(.batch = true), NEWBORN(MS(999)), 999.25 },
+        { "protected", BATCH(.protected_ns = MS(1005)), RIVALS(.ready = 1, .interactive_ready = 1), 1005 },
+        { "protected once", BATCH(.protected_ns = MS(900)), RIVALS(.ready = 1, .interactive_ready = 1), 1000 },
+        { "batch beside one it has created just now", BATCH(), NEWBORN(MS(1003)), 1003.25 },
+        { "batch beside one created before it ran", BATCH(), NEWBORN(MS(999)), 999.25 },
         { "interactive beside a newborn", HOLDER(.burst_ns = MS(4)), NEWBORN(MS(1000)), 1001 },
-        { "admitted, nobody at the gate", HOLDER(.batch = true), RIVALS(.ready = 1, .admitted_ns = MS(950)), NEVER_MS },
-        { "admitted, one at the gate", HOLDER(.batch = true), AT_GATE(2, .ready = 1, .admitted_ns = MS(950)), 1050 },
-        { "admitted, its own quantum", HOLDER(.batch = true, .quantum_ns = MS(10)),
-          AT_GATE(2, .ready = 1, .admitted_ns = MS(995)), 1005 },
-        { "admitted, quantum over, protected", HOLDER(.batch = true, .protected_ns = MS(1003)),
-          AT_GATE(2, .ready = 1, .admitted_ns = MS(800)), 1003 },
-        { "admitted, gate and interactive", HOLDER(.batch = true),
-          AT_GATE(2, .ready = 2, .interactive_ready = 1, .admitted_ns = MS(999), .granularity_ns = MS(1)), 1001 },
-        { "batch, another admitted", HOLDER(.batch = true), RIVALS(.ready = 1, .other_admitted = true), 1000 },
-        { "batch, another admitted, over the budget", HOLDER(.batch = true),
+        { "admitted, nobody at the gate", IN_TURN(50), RIVALS(.ready = 1), NEVER_MS },
+        { "admitted, one at the gate", IN_TURN(50), AT_GATE(2, .ready = 1, .admitted_tier = 2), 1050 },
+        { "admitted, its own quantum", IN_TURN(5, .quantum_ns = MS(10)), AT_GATE(2, .ready = 1, .admitted_tier = 2), 1005 },
+        { "admitted, turn over, protected", IN_TURN(100, .protected_ns = MS(1003)), AT_GATE(2, .ready = 1, .admitted_tier = 2), 1003 },
+        { "admitted, had little of its turn", IN_TURN(10), TURN_ENDS(MS(1050), .waiting_tier = 2, .ready = 1, .admitted_tier = 2), 1050 },
+        { "admitted, gate and interactive", IN_TURN(1),
+          AT_GATE(2, .ready = 2, .admitted_tier = 2, .interactive_ready = 1, .granularity_ns = MS(1)), 1001 },
+        { "batch, another admitted", BATCH(), RIVALS(.ready = 1, .other_admitted = true), 1000 },
+        { "batch, another admitted, over the budget", BATCH(),
           RIVALS(.ready = 2, .interactive_ready = 1, .other_admitted = true, .granularity_ns = MS(1)), 1000 },
-        { "batch, another admitted, protected", HOLDER(.batch = true, .protected_ns = MS(1002)),
+        { "batch, another admitted, protected", BATCH(.protected_ns = MS(1002)),
           RIVALS(.ready = 1, .other_admitted = true), 1002 },
-        { "below the tier that waits", HOLDER(.batch = true, .burst_ns = MS(7)), AT_GATE(0, .ready = 1, .admitted_ns = MS(950)), 1013 },
-        { "above the tier that waits", HOLDER(.batch = true, .burst_ns = MS(90)), AT_GATE(0, .ready = 1, .admitted_ns = MS(950)), 1000 },
-        { "in the tier that waits", HOLDER(.batch = true, .burst_ns = MS(90)), AT_GATE(1, .ready = 1, .admitted_ns = MS(950), .admitted_tier = 1), 1050 },
-        { "admitted ahead of the tier that waits", HOLDER(.batch = true, .burst_ns = MS(7)), AT_GATE(1, .ready = 1, .admitted_ns = MS(950)), 1013 },
-        { "in the tier that waits, admitted ahead of it", HOLDER(.batch = true, .burst_ns = MS(90)), AT_GATE(1, .ready = 1, .admitted_ns = MS(950)), 1000 },
-        { "above, but it is its turn", HOLDER(.batch = true, .burst_ns = MS(900)),
-          AT_GATE(0, .ready = 1, .turn = true, .admitted_ns = MS(950)), 1050 },
+        { "below the tier that waits", BATCH(.burst_ns = MS(7)), AT_GATE(0, .ready = 1), 1013 },
+        { "above the tier that waits", BATCH(.tier = 1, .burst_ns = MS(90)), AT_GATE(0, .ready = 1), 1000 },
+        { "in the tier that waits", BATCH(.tier = 1, .burst_ns = MS(90), .turn_burst_ns = MS(70), .quantum_ns = MS(20)),
+          AT_GATE(1, .ready = 1, .admitted_tier = 1), 1020 },
+        { "admitted ahead of the tier that waits", BATCH(.burst_ns = MS(7)), AT_GATE(1, .ready = 1), 1013 },
+        { "in the tier that waits, admitted ahead of it", BATCH(.tier = 1, .burst_ns = MS(90)),
+          AT_GATE(1, .ready = 1), 1000 },
+        { "above, but it is its turn", BATCH(.tier = 1, .burst_ns = MS(900), .turn_burst_ns = MS(850)),
+          TURN_ENDS(MS(1060), .waiting_tier = 0, .ready = 1, .turn = true), 1060 },
+        { "above, and its turn is over before", BATCH(.tier = 1, .burst_ns = MS(900), .turn_burst_ns = MS(750)),
+          TURN_ENDS(MS(1060), .waiting_tier = 0, .ready = 1, .turn = true), 1050 },
         { "interactive turns batch", HOLDER(.burst_ns = 0), RIVALS(.ready = 1), 1005 },
         { "interactive turns batch sooner", HOLDER(.burst_ns = MS(4)), RIVALS(.ready = 1, .interactive_ready = 1), 1001 },
         { "interactive is batch already", HOLDER(.burst_ns = MS(7)), RIVALS(.ready = 1), 1000 },
