@@ -29,8 +29,9 @@ take_record(struct hw_runtime *rt)
     }
     pthread_mutex_unlock(&rt->lock);
     if (thread) return thread;
-    thread = calloc(1, sizeof(*thread));
-    if (thread == NULL) return NULL;
+    void *memory;
+    if (posix_memalign(&memory, HW_CACHE_LINE, sizeof(*thread)) != 0) return NULL;
+    thread = memset(memory, 0, sizeof(*thread));
     if (!hw_account_init(&thread->account, 2)) {
         hw_account_free(&thread->account);
         free(thread);

@@ -20,6 +20,7 @@
 #ifndef HW_RING_H
 #define HW_RING_H
 
+#include "cache_line.h"
 #include "event.h"
 
 #include <stdatomic.h>
@@ -30,8 +31,6 @@
 struct hw_slot {
     _Atomic uint64_t words[3];
 };
-
-#define HW_CACHE_LINE 64
 
 struct hw_ring {
     struct hw_slot *slots;
