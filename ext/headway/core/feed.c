@@ -70,6 +70,15 @@ hw_feed_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event eve
 }
 
 void
+hw_feed_aside(struct hw_runtime *rt, enum hw_trace_kind kind, uint32_t thread, uint32_t value, uint64_t now)
+{
+    if (!hw_recording(&rt->recorder)) return;
+    pthread_mutex_lock(&rt->lock);
+    hw_record(&rt->recorder, kind, thread, value, now);
+    pthread_mutex_unlock(&rt->lock);
+}
+
+void
 hw_feed_started(struct hw_runtime *rt, const struct hw_thread *thread, uint64_t now)
 {
     hw_record(&rt->recorder, HW_TRACE_STARTED, thread->number, 0, now);

@@ -215,13 +215,13 @@ end_recording(void)
     return true;
 }
 
-/* As marks are: with the GVL, and without a lock of ours. */
+/* As marks are. */
 static void *
 mark(void *unused)
 {
     (void)unused;
     for (uint32_t i = 0; !atomic_load(&over); i++) {
-        hw_record_with_gvl(&runtime.recorder, HW_TRACE_MARK, 1, i % 100 + 1, hw_now_ns());
+        hw_feed_aside(&runtime, HW_TRACE_MARK, 1, i % 100 + 1, hw_now_ns());
         if (i % 64 == 0) {
             hw_recorder_name_thread(&runtime.recorder, 1, "one", 3, "", 0);
             usleep(50);
