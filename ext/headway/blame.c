@@ -7,6 +7,7 @@
  *
  * The tables of stacks and strings are changed with the GVL of the main Ractor; threads of others never get here. */
 #include "binding.h"
+#include "feed.h"
 
 #include <ruby/debug.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ hw_blame_sample(const struct hw_thread *record, uint64_t weight_ns, uint64_t now
     if (weight_ns == 0) return;
     int depth = rb_profile_frames(0, HW_STACK_DEEPEST, codes, lines);
     uint32_t stack = hw_stacks_add(&hw_stacks, codes, lines, depth > 0 ? (unsigned)depth : 0, weight_ns);
-    if (stack) hw_record_with_gvl(&hw_runtime.recorder, HW_TRACE_BLAME, record->number, stack, now);
+    if (stack) hw_feed_aside(&hw_runtime, HW_TRACE_BLAME, record->number, stack, now);
     hw_runtime.recorder.folded = hw_stacks.folded;
 }
 

@@ -5,6 +5,7 @@
  * event, no more. A plain event hook, no TracePoint: as the process ends the VM frees objects between the two events of its last
  * collection. */
 #include "binding.h"
+#include "feed.h"
 
 #include <ruby/debug.h>
 
@@ -22,7 +23,7 @@ on_gc(rb_event_flag_t event, VALUE unused_data, VALUE unused_self, ID unused_met
 
     uint64_t now = hw_now_ns();
     bool starts = event == RUBY_INTERNAL_EVENT_GC_ENTER;
-    hw_record_with_gvl(recorder, starts ? HW_TRACE_GC_START : HW_TRACE_GC_END, record->number, 0, now);
+    hw_feed_aside(&hw_runtime, starts ? HW_TRACE_GC_START : HW_TRACE_GC_END, record->number, 0, now);
     if (!starts && active && entered_ns) hw_runtime_collected(&hw_runtime, record, now - entered_ns);
     entered_ns = starts ? now : 0;
 }

@@ -1,6 +1,7 @@
 /* Headway.mark: spans and instants of the program's own. Costs a look at a flag when nothing records. A span that is no block, as
  * frameworks announce theirs, is begun and ended by Native.begin_mark and Native.end_mark. */
 #include "definitions.h"
+#include "feed.h"
 
 #include <ruby/ractor.h>
 
@@ -47,7 +48,7 @@ static VALUE
 end_mark(VALUE data)
 {
     const struct mark *mark = (const struct mark *)data;
-    if (recorder->session == mark->session) hw_record_with_gvl(recorder, HW_TRACE_MARK_END, mark->thread, mark->name, hw_now_ns());
+    if (recorder->session == mark->session) hw_feed_aside(&hw_runtime, HW_TRACE_MARK_END, mark->thread, mark->name, hw_now_ns());
     return Qnil;
 }
 
@@ -62,7 +63,7 @@ mark(VALUE self, VALUE name)
     uint64_t now = hw_now_ns();
     hw_definitions_refresh(now);
     struct mark mark = { record->number, name_number(name), recorder->session };
-    hw_record_with_gvl(recorder, block ? HW_TRACE_MARK_BEGIN : HW_TRACE_MARK, mark.thread, mark.name, hw_now_ns());
+    hw_feed_aside(&hw_runtime, block ? HW_TRACE_MARK_BEGIN : HW_TRACE_MARK, mark.thread, mark.name, hw_now_ns());
     return block ? rb_ensure(yield_mark, Qnil, end_mark, (VALUE)&mark) : Qnil;
 }
 
@@ -79,7 +80,7 @@ begin_mark(VALUE self, VALUE name)
     if (record == NULL) return Qnil;
     hw_definitions_refresh(hw_now_ns());
     uint32_t number = name_number(name);
-    hw_record_with_gvl(recorder, HW_TRACE_MARK_BEGIN, record->number, number, hw_now_ns());
+    hw_feed_aside(&hw_runtime, HW_TRACE_MARK_BEGIN, record->number, number, hw_now_ns());
     return ULL2NUM((recorder->session << THREAD_BITS | record->number) << NAME_BITS | number);
 }
 
@@ -91,9 +92,9 @@ end_begun_mark(VALUE self, VALUE begun, VALUE name)
     uint64_t bits = NUM2ULL(begun), session = recorder->session << (NAME_BITS + THREAD_BITS);
     if (session != bits - BITS(bits, NAME_BITS + THREAD_BITS)) return Qnil;
     uint32_t thread = (uint32_t)BITS(bits >> NAME_BITS, THREAD_BITS), begun_name = (uint32_t)BITS(bits, NAME_BITS);
-    hw_record_with_gvl(recorder, HW_TRACE_MARK_END, thread, begun_name, hw_now_ns());
+    hw_feed_aside(&hw_runtime, HW_TRACE_MARK_END, thread, begun_name, hw_now_ns());
     uint32_t number = NIL_P(name) ? begun_name : name_number(name);
-    if (number != begun_name) hw_record_with_gvl(recorder, HW_TRACE_MARK_NAME, thread, number, hw_now_ns());
+    if (number != begun_name) hw_feed_aside(&hw_runtime, HW_TRACE_MARK_NAME, thread, number, hw_now_ns());
     return Qnil;
 }
 

@@ -21,6 +21,7 @@ hw_record_takes(void)
 
 /* -- start and stop ----------------------------------------------------------------------------------------------------- */
 
+/* What is too long is cut. */
 static void
 copy_text(char *to, size_t size, VALUE text)
 {
@@ -34,11 +35,15 @@ reason(int error)
     return rb_utf8_str_new_cstr(strerror(error));
 }
 
+/* For what names of a forked child's file and of the alarm's dumps have besides. */
+#define PATH_ROOM 64
+
 /* Native.record_start(path or nil, flight, slots, alarm_ns, keep_ns, [ruby, headway, policy, preempt, command, quantum_ns, cpus])
  *   -> nil, or why not */
 static VALUE
 record_start(VALUE self, VALUE path, VALUE flight, VALUE slots, VALUE alarm_ns, VALUE keep_ns, VALUE about)
 {
+    if (!NIL_P(path) && (size_t)RSTRING_LEN(path) >= HW_PATH_LONGEST - PATH_ROOM) return reason(ENAMETOOLONG);
     struct hw_recording *set = ALLOC(struct hw_recording);
     memset(set, 0, sizeof(*set));
     set->flight = RTEST(flight);

@@ -32,11 +32,15 @@ module Headway
       # @param argv [Array<String>]
       # @return [Integer] the exit status
       def call(argv)
-        dispatch(*argv)
+        status = dispatch(*argv)
+        $stdout.flush
+        status
       rescue UsageError, SettingError => error
         bad_usage(error.message)
       rescue Errno::EPIPE
         1 # the reader of our output has gone, as `head` does
+      rescue Errno::ENOSPC, Errno::EDQUOT, Errno::EFBIG, Errno::EIO => error
+        bad_usage("cannot write the output: #{error.message.sub(/ @ .*/, "")}")
       rescue Interrupt
         INTERRUPTED
       rescue StandardError => error

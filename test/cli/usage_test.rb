@@ -61,6 +61,21 @@ class UsageTest < Minitest::Test
     assert_bad_usage(/unknown option --html/, headway("doctor", "--html"))
   end
 
+  def test_an_option_is_no_value_of_another
+    in_directory do |directory|
+      assert_bad_usage(/--record needs a value/, headway("run", "--record", "--", RbConfig.ruby, "-e", "1", chdir: directory))
+      assert_bad_usage(/--html needs a value/, headway("report", "x.headway", "--html", "--json", chdir: directory))
+      assert_empty Dir.children(directory)
+    end
+  end
+
+  def test_output_that_cannot_be_written
+    skip "no /dev/full here" unless File.writable?("/dev/full")
+    result = Harness::RubyProcess.run("-e", "$stdout.reopen('/dev/full', 'w'); load ARGV.shift", EXE, "--help", env: CLEAN)
+
+    assert_bad_usage(/cannot write the output: No space left on device/, result)
+  end
+
   def test_commands_that_cannot_be_run
     assert_bad_usage(/no command to run/, headway("run"))
     assert_bad_usage(/no command to run/, headway("run", "--summary", "--"))

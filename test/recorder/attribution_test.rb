@@ -32,12 +32,14 @@ class AttributionTest < Harness::RecorderTest
 
   def test_caused_and_waited_agree
     with_headway(:observe) do
-      threads = Array.new(3) { |index| Thread.new { compute(0.25) }.tap { |thread| thread.name = "t#{index}" } }
+      looked = false # what a thread that has ended waited for nobody for is told no more
+      threads = Array.new(3) { |index| Thread.new { compute(0.01) until looked }.tap { |thread| thread.name = "t#{index}" } }
       sleep 0.5
       living = Headway.stats[:threads]
       nobody = living.select { |row| row[:alive] }.flat_map { |row| row[:waited_for] }.select { |entry| entry[:name].nil? }
       caused = living.sum { |row| row[:caused] }
       waited = living.sum { |row| row[:ready] }
+      looked = true
       threads.each(&:join)
       assert_in_delta waited, caused + nobody.sum { |entry| entry[:seconds] }, waited * 0.05 + 0.002
     end

@@ -14,6 +14,16 @@ class RecorderTroubleTest < Harness::RecorderTest
     assert_equal 1, run.err.lines.size, run.err
   end
 
+  def test_a_path_that_is_too_long
+    with_headway(:observe) do
+      [:stream, :flight].each do |mode|
+        _, err = capture_io { refute Headway::Recorder.start(file: file("#{"x/" * 2100}#{mode}"), mode: mode) }
+        assert_match(/File name too long/, err)
+        refute Headway::Recorder.recording?
+      end
+    end
+  end
+
   def test_a_full_disk_at_the_start
     skip "no /dev/full here" unless File.writable?("/dev/full")
     with_headway(:observe) do

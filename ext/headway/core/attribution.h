@@ -53,8 +53,8 @@ struct hw_attribution {
     uint8_t used;             /* slots below this one have been in use */
     unsigned waiting;         /* threads that wait */
     struct hw_waits *alone;   /* waits, has copied nothing yet */
-    uint64_t held_ns[HW_SLOTS], caused_ns[HW_SLOTS];
     uint64_t sampled_ns;      /* caused_ns of the holder when it was last looked at by hw_attribution_sample, or began its hold */
+    uint64_t held_ns[HW_SLOTS], caused_ns[HW_SLOTS];
     struct hw_slot_owner owners[HW_SLOTS];
 };
 

@@ -6,13 +6,13 @@
  * waited or computed without the GVL. */
 #define CPU_FROM_NS (200 * HW_NS_PER_US)
 
-uint32_t
-hw_feed_cpu_us(struct hw_runtime *rt, const struct hw_thread *thread, enum hw_event event)
+static void
+record_cpu(struct hw_recorder *r, const struct hw_thread *thread, uint64_t now)
 {
-    if (event != HW_EVENT_RESUMED || thread->away_ns == 0 || !hw_recording(&rt->recorder)) return 0;
     struct timespec cpu;
-    if (hw_now_ns() - thread->away_ns < CPU_FROM_NS || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) != 0) return 0;
-    return (uint32_t)((uint64_t)cpu.tv_sec * 1000000 + (uint64_t)cpu.tv_nsec / HW_NS_PER_US) | 1;
+    if (hw_elapsed_ns(thread->away_ns, now) < CPU_FROM_NS || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) != 0) return;
+    uint64_t cpu_us = (uint64_t)cpu.tv_sec * 1000000 + (uint64_t)cpu.tv_nsec / HW_NS_PER_US;
+    hw_record(r, HW_TRACE_CPU, thread->number, (uint32_t)cpu_us | 1, now);
 }
 
 static enum hw_trace_kind
@@ -60,13 +60,22 @@ hw_feed_watch(struct hw_runtime *rt, uint64_t now)
 
 void
 hw_feed_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event event, bool preempted, uint64_t waited_ns,
-              uint32_t cpu_us, uint64_t now)
+              uint64_t now)
 {
     struct hw_recorder *r = &rt->recorder;
-    if (cpu_us) hw_record(r, HW_TRACE_CPU, thread->number, cpu_us, now);
+    if (event == HW_EVENT_RESUMED && thread->away_ns) record_cpu(r, thread, now);
     hw_record(r, kind_of(thread, event, preempted), thread->number, 0, now);
     if (event == HW_EVENT_SUSPENDED) thread->away_ns = thread->state == HW_SUSPENDED ? now : 0;
     if (r->set.alarm_ns > 0) mind_alarm(rt, thread, event, waited_ns);
+}
+
+void
+hw_feed_aside(struct hw_runtime *rt, enum hw_trace_kind kind, uint32_t thread, uint32_t value, uint64_t now)
+{
+    if (!hw_recording(&rt->recorder)) return;
+    pthread_mutex_lock(&rt->lock);
+    hw_record(&rt->recorder, kind, thread, value, now);
+    pthread_mutex_unlock(&rt->lock);
 }
 
 void

@@ -8,9 +8,9 @@
 /* After the scheduler has taken the event in; preempted: it counted a preemption; waited_ns: of a thread that was ready.
  * The VM's own time slice shows as SUSPENDED and, once the scheduler has recognised it, PREEMPTED in place of READY. */
 void hw_feed_event(struct hw_runtime *runtime, struct hw_thread *thread, enum hw_event event, bool preempted,
-                   uint64_t waited_ns, uint32_t cpu_us, uint64_t now);
-/* Before that and without the lock, on the thread itself: its CPU clock, if it was away for long; 0: it wasn't. */
-uint32_t hw_feed_cpu_us(struct hw_runtime *runtime, const struct hw_thread *thread, enum hw_event event);
+                   uint64_t waited_ns, uint64_t now);
+/* Lock not held: what is no thread event, marks, collections and blame. */
+void hw_feed_aside(struct hw_runtime *runtime, enum hw_trace_kind kind, uint32_t thread, uint32_t value, uint64_t now);
 void hw_feed_started(struct hw_runtime *runtime, const struct hw_thread *thread, uint64_t now);
 
 /* Every living thread's state. */

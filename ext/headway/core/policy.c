@@ -23,19 +23,6 @@ hw_policy_quantum_ns(const struct hw_policy *policy, const struct hw_thread *thr
     return thread->quantum_ns ? thread->quantum_ns : policy->quantum_ns;
 }
 
-uint64_t
-hw_policy_burst_ns(const struct hw_thread *thread, uint64_t now)
-{
-    return thread->burst_ns + (thread->state == HW_RUNNING && now > thread->burst_from_ns ? now - thread->burst_from_ns : 0);
-}
-
-bool
-hw_policy_is_batch(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now)
-{
-    if (thread->set_class != HW_CLASS_MEASURED) return thread->set_class == HW_CLASS_BATCH;
-    return hw_policy_burst_ns(thread, now) >= policy->burst_ns;
-}
-
 /* A turn lasts a quantum, or where interactive threads take all the time until the starvation bound. */
 uint64_t
 hw_policy_patience_ns(const struct hw_policy *policy)
@@ -48,15 +35,6 @@ uint64_t
 hw_policy_turn_ns(const struct hw_policy *policy, const struct hw_thread *admitted)
 {
     return policy->turn_quanta[admitted->tier] * hw_policy_quantum_ns(policy, admitted);
-}
-
-uint8_t
-hw_policy_tier(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now)
-{
-    uint64_t attained_ns = hw_policy_burst_ns(thread, now);
-    uint8_t tier = 0;
-    while (tier < HW_TIERS - 1 && attained_ns >= policy->tier_ns[tier]) tier++;
-    return tier;
 }
 
 uint64_t

@@ -75,15 +75,11 @@ struct hw_rivals {
 };
 
 uint64_t hw_policy_quantum_ns(const struct hw_policy *policy, const struct hw_thread *thread);
-uint64_t hw_policy_burst_ns(const struct hw_thread *thread, uint64_t now);
 uint64_t hw_policy_patience_ns(const struct hw_policy *policy);
 
 /* A turn of the admitted thread: its own time counts, not what others take ahead of it; but of these no more than `patience` times
  * as much. */
 uint64_t hw_policy_turn_ns(const struct hw_policy *policy, const struct hw_thread *admitted);
-uint8_t hw_policy_tier(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now);
-
-bool hw_policy_is_batch(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now);
 
 /* What counts as burst of a new thread from the start, when so many others have yet to run. */
 uint64_t hw_policy_fresh_burst_ns(const struct hw_policy *policy, unsigned unborn);
@@ -107,5 +103,29 @@ uint64_t hw_policy_yield_at_ns(const struct hw_policy *policy, const struct hw_t
 
 /* The granularity once `level` forced switches are over the budget. */
 uint64_t hw_policy_granularity_ns(const struct hw_policy *policy, uint64_t level);
+
+/* -- asked at every event ----------------------------------------------------------------------------------------------- */
+
+static inline uint64_t
+hw_policy_burst_ns(const struct hw_thread *thread, uint64_t now)
+{
+    return thread->burst_ns + (thread->state == HW_RUNNING && now > thread->burst_from_ns ? now - thread->burst_from_ns : 0);
+}
+
+static inline bool
+hw_policy_is_batch(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now)
+{
+    if (thread->set_class != HW_CLASS_MEASURED) return thread->set_class == HW_CLASS_BATCH;
+    return hw_policy_burst_ns(thread, now) >= policy->burst_ns;
+}
+
+static inline uint8_t
+hw_policy_tier(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now)
+{
+    uint64_t attained_ns = hw_policy_burst_ns(thread, now);
+    uint8_t tier = 0;
+    while (tier < HW_TIERS - 1 && attained_ns >= policy->tier_ns[tier]) tier++;
+    return tier;
+}
 
 #endif

@@ -157,20 +157,12 @@ finish_stream(struct hw_recorder *r)
     r->file = -1;
 }
 
-/* A producer with the GVL is inside for nanoseconds, unless it was just then taken off its core. */
-static void
-await_nobody_inside(struct hw_recorder *r)
-{
-    while (atomic_load(&r->inside)) nanosleep(&(struct timespec){ .tv_nsec = 50 * HW_NS_PER_US }, NULL);
-}
-
 /* Lock held. */
 static void
 tell(struct hw_recorder *r, struct hw_recorder_status *status)
 {
-    uint64_t dropped = hw_ring_dropped(&r->ring), claimed = hw_ring_claimed(&r->ring) - r->ring.floor;
-    if (r->set.flight) claimed -= dropped < claimed ? dropped : claimed;
-    *status = (struct hw_recorder_status){ .flight = r->set.flight, .events = claimed, .dropped = dropped, .bytes = r->bytes,
+    *status = (struct hw_recorder_status){ .flight = r->set.flight, .events = hw_ring_claimed(&r->ring) - r->ring.floor,
+                                           .dropped = hw_ring_dropped(&r->ring), .bytes = r->bytes,
                                            .slots = hw_ring_slots(&r->ring) };
     hw_recorder_path(r, status->path);
 }
@@ -178,7 +170,6 @@ tell(struct hw_recorder *r, struct hw_recorder_status *status)
 int
 hw_recorder_stop(struct hw_recorder *r, struct hw_recorder_status *status)
 {
-    await_nobody_inside(r);
     hw_recorder_ensure(r);
     hw_writer_end(r);
     pthread_mutex_lock(&r->lock);
@@ -274,7 +265,6 @@ hw_recorder_after_fork_child(struct hw_recorder *r)
     hw_cond_init(&r->alarm_cond);
     r->writer_runs = r->writer_must_end = false;
     r->dumps = 0;
-    atomic_store(&r->inside, false);
     atomic_store(&r->pending, false);
     if (r->file >= 0) close(r->file);
     r->file = -1;

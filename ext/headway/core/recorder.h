@@ -2,9 +2,7 @@
  * them to a file; in mode flight they stay in the ring until somebody asks for a dump. Knows neither Ruby nor the scheduler.
  *
  * Who calls what
- *   hw_record                under the runtime's lock, which lets in one at a time, or
- *   hw_record_with_gvl       with the main Ractor's GVL, which does so, too: the ring's producers. Here no lock, no allocation, no
- *                            system call
+ *   hw_record                under the runtime's lock, which makes for one producer at a time; no allocation, no system call
  *   hw_recorder_name_thread, hw_recorder_definitions    Ruby methods and the end of a thread, with the GVL
  *   start, stop, dump        Ruby methods (stop and dump wait for the disk: without the GVL, where that can be), and the control
  *                            socket's thread
@@ -20,8 +18,7 @@
  * recording that runs; one that was starting or ending is over there.
  *
  * Invariants
- *   1. The ring is freed by nobody but who ends a recording, after `recording` was turned off under the runtime's lock and no
- *      producer with the GVL is inside: hw_record_with_gvl says so before it looks at `recording`.
+ *   1. The ring is freed by nobody but who ends a recording, after `recording` was turned off under the runtime's lock.
  *   2. A write that fails ends the recording: `recording` turns false, `failure` and `failed_path` say why; the program goes on.
  *   3. Bytes are written once: a forked child closes the parent's file and forgets what was buffered and what was in the ring.
  *   4. A child's file is opened when it has something to tell (its second thread, a mark, its end): one that only runs another
@@ -51,7 +48,6 @@ struct hw_recording {
 
 struct hw_recorder {
     atomic_bool recording;  /* producers look at this first */
-    atomic_bool inside;     /* a producer with the GVL, which holds no lock */
     _Atomic enum hw_recorder_state state;
     struct hw_ring ring;
     struct hw_recording set;
@@ -127,17 +123,6 @@ hw_record(struct hw_recorder *recorder, enum hw_trace_kind kind, uint32_t thread
     if (!hw_recording(recorder)) return;
     struct hw_trace_event event = { .time_ns = now, .thread = thread, .value = value, .kind = (uint8_t)kind };
     hw_ring_push(&recorder->ring, &event);
-}
-
-/* Without the runtime's lock: whoever ends the recording waits until nobody is inside. The order of the two accesses is what
- * matters, here and there, so both are sequentially consistent. */
-static inline void
-hw_record_with_gvl(struct hw_recorder *recorder, enum hw_trace_kind kind, uint32_t thread, uint32_t value, uint64_t now)
-{
-    if (!hw_recording(recorder)) return;
-    atomic_store(&recorder->inside, true);
-    if (atomic_load(&recorder->recording)) hw_record(recorder, kind, thread, value, now);
-    atomic_store_explicit(&recorder->inside, false, memory_order_release);
 }
 
 /* A buffer for definitions (strings, frames, stacks, threads) on their way to the file of mode stream; locked until _done. */

@@ -29,8 +29,9 @@ take_record(struct hw_runtime *rt)
     }
     pthread_mutex_unlock(&rt->lock);
     if (thread) return thread;
-    thread = calloc(1, sizeof(*thread));
-    if (thread == NULL) return NULL;
+    void *memory;
+    if (posix_memalign(&memory, HW_CACHE_LINE, sizeof(*thread)) != 0) return NULL;
+    thread = memset(memory, 0, sizeof(*thread));
     if (!hw_account_init(&thread->account, 2)) {
         hw_account_free(&thread->account);
         free(thread);
@@ -63,7 +64,7 @@ hw_runtime_discard(struct hw_runtime *rt, struct hw_thread *thread)
     uint64_t now = hw_now_ns();
     thread->ended = NULL;
     hw_scheduler_remove(&rt->scheduler, thread, now, &orders);
-    if (hw_recording(&rt->recorder)) hw_feed_event(rt, thread, HW_EVENT_EXITED, false, 0, 0, now);
+    if (hw_recording(&rt->recorder)) hw_feed_event(rt, thread, HW_EVENT_EXITED, false, 0, now);
     hw_record_retire(rt, thread);
     hw_orders_carry_out(rt, &orders, now);
     pthread_mutex_unlock(&rt->lock);

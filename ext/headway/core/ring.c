@@ -37,55 +37,24 @@ stamp_of(const struct hw_ring *ring, uint64_t number)
     return (uint32_t)((number >> ring->bits) + 1) & (BUSY >> 1);
 }
 
-static bool
-drop(struct hw_ring *ring)
-{
-    atomic_fetch_add_explicit(&ring->dropped, 1, memory_order_relaxed);
-    return false;
-}
-
-static void
-fill(struct hw_slot *slot, const struct hw_trace_event *event, uint32_t stamp)
-{
-    atomic_store_explicit(&slot->words[0], event->time_ns, memory_order_release);
-    atomic_store_explicit(&slot->words[1], event->thread | (uint64_t)event->value << 32, memory_order_release);
-    atomic_store_explicit(&slot->words[2], stamp | (uint64_t)event->kind << 32 | (uint64_t)event->detail << 40,
-                          memory_order_release);
-}
-
-static bool
-push_flight(struct hw_ring *ring, const struct hw_trace_event *event)
-{
-    uint64_t number = atomic_fetch_add_explicit(&ring->head, 1, memory_order_relaxed);
-    struct hw_slot *slot = &ring->slots[number & ring->mask];
-    uint32_t stamp = stamp_of(ring, number);
-    uint64_t word = atomic_load_explicit(&slot->words[2], memory_order_relaxed);
-    if (STAMP(word) == BUSY || STAMP(word) >= stamp) return drop(ring);
-    if (!atomic_compare_exchange_strong_explicit(&slot->words[2], &word, BUSY, memory_order_acq_rel, memory_order_relaxed)) {
-        return drop(ring);
-    }
-    fill(slot, event, stamp);
-    return true;
-}
-
-static bool
-push_stream(struct hw_ring *ring, const struct hw_trace_event *event)
-{
-    uint64_t number = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    do {
-        uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
-        /* A stale head may lie behind the tail; the exchange then fails. */
-        if (number > ring->mask + tail) return drop(ring);
-    } while (!atomic_compare_exchange_weak_explicit(&ring->head, &number, number + 1, memory_order_relaxed,
-                                                    memory_order_relaxed));
-    fill(&ring->slots[number & ring->mask], event, stamp_of(ring, number));
-    return true;
-}
-
 bool
 hw_ring_push(struct hw_ring *ring, const struct hw_trace_event *event)
 {
-    return ring->flight ? push_flight(ring, event) : push_stream(ring, event);
+    uint64_t number = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    struct hw_slot *slot = &ring->slots[number & ring->mask];
+    if (ring->flight) {
+        atomic_store_explicit(&slot->words[2], BUSY, memory_order_relaxed);
+    }
+    else if (number > ring->mask + atomic_load_explicit(&ring->tail, memory_order_acquire)) {
+        atomic_store_explicit(&ring->dropped, hw_ring_dropped(ring) + 1, memory_order_relaxed);
+        return false;
+    }
+    atomic_store_explicit(&ring->head, number + 1, memory_order_relaxed);
+    atomic_store_explicit(&slot->words[0], event->time_ns, memory_order_release);
+    atomic_store_explicit(&slot->words[1], event->thread | (uint64_t)event->value << 32, memory_order_release);
+    atomic_store_explicit(&slot->words[2], stamp_of(ring, number) | (uint64_t)event->kind << 32 | (uint64_t)event->detail << 40,
+                          memory_order_release);
+    return true;
 }
 
 /* False when the slot doesn't hold, or no longer holds, the event of this number. */

@@ -1,6 +1,6 @@
-/* The ring: where events are recorded. Slots of 24 bytes, all allocated and touched beforehand; any number of producers, one
- * consumer. A producer takes no lock, allocates nothing and makes no system call: it claims a number with one atomic instruction
- * (two in mode flight), fills the slot of that number and stamps it.
+/* The ring: where events are recorded. Slots of 24 bytes, all allocated and touched beforehand; one producer at a time, one consumer
+ * beside it. Neither waits for the other, the producer allocates nothing and makes no system call: it takes the next number, fills the
+ * slot of that number and stamps it, with plain stores.
  *
  * Mode stream: the consumer takes every event once; when it falls a whole ring behind, new events are dropped and counted.
  * Mode flight: the newest events overwrite the oldest; hw_ring_snapshot copies what is there while producers go on.
@@ -11,15 +11,14 @@
  *   word 2  stamp, kind << 32, detail << 40;  stamp: 0 never used, else the lap's number + 1, BUSY while it is being filled
  *
  * Invariants
- *   1. In mode stream tail <= head <= tail + slots: a claimed slot has been taken by the consumer, so its producer owns it alone.
- *   2. In mode flight a producer owns a slot from the moment it has stamped it BUSY until it stamps it with its lap; one that
- *      finds it BUSY, or already of a later lap (it slept for a whole lap), drops its event. So no two ever write one slot.
- *   3. Words 0 and 1 are written between the two stamps, with release order, and read with acquire order between two looks at
- *      word 2: a reader that saw one of them change sees the stamp change.
- *   4. recorded + dropped = events offered. */
+ *   1. In mode stream tail <= head <= tail + slots: a slot that is filled has been taken by the consumer before.
+ *   2. In mode flight words 0 and 1 are written between two stamps, BUSY and that of the lap, with release order, and read with
+ *      acquire order between two looks at word 2: a reader that saw one of them change sees the stamp change.
+ *   3. recorded + dropped = events offered. */
 #ifndef HW_RING_H
 #define HW_RING_H
 
+#include "cache_line.h"
 #include "event.h"
 
 #include <stdatomic.h>
@@ -30,8 +29,6 @@
 struct hw_slot {
     _Atomic uint64_t words[3];
 };
-
-#define HW_CACHE_LINE 64
 
 struct hw_ring {
     struct hw_slot *slots;
@@ -50,7 +47,7 @@ struct hw_ring {
 bool hw_ring_init(struct hw_ring *ring, uint64_t slots, bool flight);
 void hw_ring_free(struct hw_ring *ring);
 
-/* Any thread. False: dropped. */
+/* By one thread at a time. False: dropped. */
 bool hw_ring_push(struct hw_ring *ring, const struct hw_trace_event *event);
 
 /* Mode stream, the consumer: up to `count` events in the order they were claimed; 0 when there is none. */
@@ -73,7 +70,7 @@ hw_ring_slots(const struct hw_ring *ring)
     return ring->mask + 1;
 }
 
-/* Events claimed since the start, those dropped at the slot in mode flight included. */
+/* Events recorded since the start. */
 static inline uint64_t
 hw_ring_claimed(const struct hw_ring *ring)
 {

@@ -60,7 +60,10 @@ hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event 
     struct hw_orders orders = { .tick_ns = HW_NEVER };
     struct hw_scheduler *scheduler = &rt->scheduler;
 
-    uint32_t cpu_us = hw_feed_cpu_us(rt, thread, event);
+    hw_fetch(&rt->recorder.ring.head, sizeof(uint64_t));
+    hw_fetch(rt, offsetof(struct hw_runtime, scheduler.attribution.held_ns[8]));
+    hw_fetch(scheduler->attribution.caused_ns, 8 * sizeof(uint64_t));
+    hw_fetch(thread, offsetof(struct hw_thread, waits.held_before_ns[8]));
     pthread_mutex_lock(&rt->lock);
     uint64_t now = hw_now_ns();
     if (thread->link && atomic_load_explicit(&rt->active, memory_order_relaxed)) {
@@ -82,7 +85,7 @@ hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event 
             hw_scheduler_remove(scheduler, thread, now, &orders);
             break;
         }
-        if (hw_recording(&rt->recorder)) hw_feed_event(rt, thread, event, thread->account.preempted != preempted, waited_ns, cpu_us, now);
+        if (hw_recording(&rt->recorder)) hw_feed_event(rt, thread, event, thread->account.preempted != preempted, waited_ns, now);
         if (event == HW_EVENT_EXITED) hw_record_retire(rt, thread);
         hw_orders_carry_out(rt, &orders, now);
     }

@@ -40,11 +40,15 @@ enum hw_preempt {
 };
 
 struct hw_runtime {
-    pthread_mutex_t lock;
-    struct hw_scheduler scheduler;
-    struct hw_recorder recorder; /* fed under the lock: feed.c */
+    /* With the beginning of the scheduler, what every event looks at or changes: cache_line.h. */
+    _Alignas(HW_CACHE_LINE) pthread_mutex_t lock;
+    uint64_t tick_ns;       /* when the scheduler wants the next tick */
+    uint64_t contended_ns;  /* when an event last left somebody waiting */
+    atomic_uint ready;      /* copy of counts[HW_IS_READY], for Headway.pass without the lock */
     atomic_bool active;
-    atomic_uint ready; /* copy of counts[HW_IS_READY], for Headway.pass without the lock */
+    _Alignas(HW_CACHE_LINE) struct hw_scheduler scheduler;
+
+    struct hw_recorder recorder; /* fed under the lock: feed.c */
     enum hw_preempt preempt;
     void (*trigger)(void);
 
@@ -55,10 +59,8 @@ struct hw_runtime {
     pthread_cond_t ticker_cond;
     bool ticker_runs, ticker_must_end, poll_due;
     bool sample_due;        /* observe: the next job looks at its thread's stack */
-    uint64_t tick_ns;       /* when the scheduler wants the next tick */
     uint64_t watch_ns;      /* when the ticker looks for waits that last too long: feed.c */
     uint64_t ticker_wake_ns;  /* when the ticker wakes by itself */
-    uint64_t contended_ns;  /* when an event last left somebody waiting */
 
     uint64_t spin_ns;       /* how long a parking thread spins first; 0 on one core */
     uint64_t started_ns;

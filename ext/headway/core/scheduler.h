@@ -19,30 +19,31 @@
 enum hw_count { HW_IS_READY, HW_IS_INTERACTIVE_READY, HW_IS_NEWBORN_READY, HW_IS_INTERACTIVE_ACTIVE, HW_COUNTS };
 
 struct hw_scheduler {
+    /* Changed by every event: cache_line.h. */
+    struct hw_thread *holder;   /* NULL: nobody, or unknown after a missed event */
+    struct hw_thread *admitted;
+    unsigned counts[HW_COUNTS];
+    uint64_t contended_ns;
+    uint64_t resumes;           /* numbers each hold */
+    struct hw_thread *just_suspended; /* by the event before this one, while others were ready: */
+    uint64_t just_suspended_burst_ns; /* what its burst was, */
+    bool just_admitted;         /* and whether it was admitted */
+    uint64_t linger_ns;         /* until then the gate stays shut for an interactive thread that is expected right back */
+    struct hw_account account;  /* of the process */
+    struct hw_attribution attribution;
+
     struct hw_policy policy;
     struct hw_thread *threads;  /* all living ones */
     unsigned living;
     uint32_t numbers;           /* given to threads so far */
-    struct hw_thread *holder;   /* NULL: nobody, or unknown after a missed event */
-    struct hw_thread *admitted;
     uint64_t admitted_ns;
     uint8_t admitted_tier;      /* its tier at that time */
     bool turn;                  /* admitted ahead of a lower tier, which had its share: not to be overtaken */
     struct hw_gate gate;
     uint64_t tier_ran_ns[HW_TIERS]; /* when a batch thread of the tier last ended a hold worth the name */
     unsigned unborn;            /* threads that have never run */
-    uint64_t linger_ns;         /* until then the gate stays shut for an interactive thread that is expected right back */
-    unsigned counts[HW_COUNTS];
-    uint64_t contended_ns;
     uint64_t newborn_ns;        /* since when newborn threads have been ready */
-    uint64_t resumes;           /* numbers each hold */
-    struct hw_thread *just_suspended; /* by the event before this one, while others were ready: */
-    uint64_t just_suspended_burst_ns; /* what its burst was, */
-    bool just_admitted;               /* and whether it was admitted */
     uint64_t switch_level, switch_drained_ns; /* leaky bucket of forced switches, in thousandths */
-
-    struct hw_account account;  /* of the process */
-    struct hw_attribution attribution;
     uint64_t preemptions;       /* asked for */
     uint64_t retries;           /* asked for again because nothing came of it */
     uint64_t sampled_ns;        /* observe: when the holder was last to be sampled */

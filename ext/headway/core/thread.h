@@ -48,59 +48,55 @@ struct hw_ended {
 };
 
 struct hw_thread {
-    struct hw_thread *next, **link;           /* the scheduler's list of living threads */
-    struct hw_thread *gate_next, *gate_prev;  /* the gate's queue of its tier */
-    bool at_gate;                             /* in one of its queues: that of gate_tier */
-    uint8_t gate_tier;
-
-    uint32_t number;         /* unique in the process, from 1, never used again */
+    /* What its events look at and change: cache_line.h. */
     enum hw_state state;
+    uint32_t number;         /* unique in the process, from 1, never used again */
     uint64_t since_ns;       /* when it entered the state */
     uint64_t resumed_ns;     /* when it last got the GVL */
     uint64_t burst_from_ns;  /* the same, later by the time collections took since: they are done for everybody */
     uint64_t burst_ns;       /* run time since it last blocked, less what it slept; not counting the current hold */
-    uint64_t protected_ns;   /* not preempted before this time: it starved */
-    uint64_t quantum_ns;     /* its own; 0 = the process's */
-    enum hw_class set_class;
+    uint64_t resumes;        /* the scheduler's resume number of its last hold */
+    uint64_t away_ns;        /* recording: since when it has been blocked; 0: it isn't */
     bool batch;              /* its class as last judged */
     uint8_t tier;            /* and its tier among batch threads: the less service attained, the lower */
+    uint8_t counts_as;       /* which of the scheduler's counts it is in: bits of enum hw_count */
+    bool unborn;             /* has never run */
+    bool fresh;              /* has never blocked of its own accord */
+    bool asked;              /* a preemption is under way */
+    atomic_bool yielding;    /* gives way right now: its SUSPENDED means READY */
+    bool at_gate;            /* in one of the gate's queues: that of gate_tier */
+
+    uint8_t gate_tier;
+    bool alarmed;            /* recording: its wait, which lasts, has sounded the alarm */
+    bool ending;             /* its block is done: what the VM does now must not be torn apart */
+    bool ractor_known;       /* it was seen running in the main Ractor */
+    bool parked;             /* inside hw_runtime_park */
+    atomic_bool open;        /* the gate is open for it */
+    atomic_bool interrupted; /* the VM wants it back */
+    uint8_t naps;            /* its last blocks, a bit each, newest lowest: 1 = shorter than the policy's linger_ns */
+    uint8_t nap_follows[HW_NAP_PATTERNS]; /* how surely a nap follows a pattern of naps: 0 to 3 */
+    pthread_t pthread;       /* valid while the thread holds the GVL */
+    struct hw_thread **link; /* the scheduler's list of living threads */
+    int native_id;           /* of its native thread; 0: not known, or no such thing here */
+    enum hw_class set_class;
+    struct hw_waits waits;   /* for whom it waits: attribution.c */
+
+    struct hw_thread *next;
+    struct hw_thread *gate_next, *gate_prev;
+    uint64_t protected_ns;   /* not preempted before this time: it starved */
+    uint64_t quantum_ns;     /* its own; 0 = the process's */
     uint64_t turn_burst_ns;  /* its burst when its turn as the admitted thread began */
     uint64_t turn_ns;        /* for how long it was admitted in this turn, not counting the current admission */
     bool overtaken;          /* in its turn, which goes on when it is admitted again */
-    bool fresh;              /* has never blocked of its own accord */
     uint64_t fresh_burst_ns; /* the burst it was born with */
-    bool unborn;             /* has never run */
-    bool ending;             /* its block is done: what the VM does now must not be torn apart */
-    uint8_t counts_as;       /* which of the scheduler's counts it is in: bits of enum hw_count */
-
-    atomic_bool yielding;    /* gives way right now: its SUSPENDED means READY */
-    uint8_t naps;            /* its last blocks, a bit each, newest lowest: 1 = shorter than the policy's linger_ns */
-    uint8_t nap_follows[HW_NAP_PATTERNS]; /* how surely a nap follows a pattern of naps: 0 to 3 */
-    bool asked;              /* a preemption is under way */
     uint64_t asked_ns;
-    uint64_t resumes;        /* the scheduler's resume number of its last hold */
     uint64_t clean_resume;   /* hold in which a park may be long: see yield.c */
-
-    /* Runtime: parking and signalling. */
-    pthread_t pthread;       /* valid while the thread holds the GVL */
-    bool parked;             /* inside hw_runtime_park */
-    atomic_bool open;        /* the gate is open for it */
-    uint64_t opened_ns;      /* since when */
-    uint64_t away_ns;        /* recording: since when it has been blocked; 0: it isn't */
-    bool alarmed;            /* recording: its wait, which lasts, has sounded the alarm */
-    atomic_bool interrupted; /* the VM wants it back */
-
-    /* Binding. */
+    uint64_t opened_ns;      /* since when the gate is open for it */
     bool main;               /* the process's main thread: it alone runs trap handlers */
-    bool ractor_known;       /* it was seen running in the main Ractor */
     bool seen;               /* by the walk over Thread.list */
-
     struct hw_ended *ended;  /* where its account goes when it ends; NULL: nowhere */
-    struct hw_waits waits;   /* for whom it waits: attribution.c */
 
-    /* What it is called: names.c. */
-    int native_id;           /* of its native thread; 0: not known, or no such thing here */
-    char name[96];           /* as Ruby last told it; empty: not yet */
+    char name[96];           /* as Ruby last told it; empty: not yet: names.c */
 
     /* All above is zeroed when a record is reused; what follows is not. */
     pthread_cond_t parked_cond;

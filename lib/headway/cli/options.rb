@@ -13,6 +13,8 @@ module Headway
         @command = command
         @parser = OptionParser.new("Usage: headway #{command} #{usage}", 26)
         @parser.separator("")
+        # An option, or the -- before a command, is no other option's value.
+        @parser.accept(NilClass) { |value,| value.to_s.start_with?("--") ? raise(OptionParser::MissingArgument) : value }
         yield @parser
         define_common
       end

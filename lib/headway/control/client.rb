@@ -100,11 +100,9 @@ module Headway
           retry
         end
         socket
-      rescue ArgumentError # the path is too long
-        raise Errno::ENOENT
-      rescue SystemCallError, ClientError
+      rescue ArgumentError, SystemCallError, ClientError => error
         socket&.close
-        raise
+        raise error.is_a?(ArgumentError) ? Errno::ENOENT : error # the path is too long for a socket
       end
 
       def check_peer(socket)

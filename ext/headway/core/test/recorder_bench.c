@@ -1,7 +1,6 @@
 /* What recording costs: make bench. Not a test: prints figures. */
 #include "clock.h"
-#include "recorder.h"
-#include "scheduler.h"
+#include "feed.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,6 +132,45 @@ cost_of_switches(const char *what, unsigned threads, unsigned waiting)
     print_median(what, ns, ROUNDS);
 }
 
+/* -- all that a hook does: the lock, the clock, the scheduler, the recorder ----------------------------------------------- */
+
+enum recording { NONE, FLIGHT, STREAM };
+
+static void
+ignore_trigger(void)
+{
+}
+
+/* Two threads hand the GVL to each other, on one core: on two it is dearer, and much depends on which two. */
+static void
+cost_of_a_hook(const char *what, enum recording recording)
+{
+    static struct hw_runtime runtime;
+    struct hw_policy policy = hw_policy_default;
+    double ns[ROUNDS];
+    policy.kind = HW_OBSERVE;
+    if (!hw_runtime_init(&runtime, ignore_trigger) || !hw_runtime_start(&runtime, &policy, HW_POLL)) abort();
+    struct hw_thread *threads[] = { hw_runtime_add(&runtime, HW_RUNNING, false), hw_runtime_add(&runtime, HW_SUSPENDED, false) };
+    struct hw_recording set = { .flight = recording == FLIGHT, .slots = 1 << 20 };
+    if (recording == STREAM) snprintf(set.path, sizeof(set.path), "%s", path);
+    if (recording != NONE && hw_feed_start(&runtime, &set) != 0) abort();
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t from_ns = spent_ns();
+        for (unsigned i = 0; i < EVENTS / 3; i++) {
+            hw_runtime_event(&runtime, threads[~i & 1], HW_EVENT_READY);
+            hw_runtime_event(&runtime, threads[i & 1], HW_EVENT_SUSPENDED);
+            hw_runtime_event(&runtime, threads[~i & 1], HW_EVENT_RESUMED);
+        }
+        ns[round] = (double)(spent_ns() - from_ns) / EVENTS;
+    }
+    if (hw_recorder_claim_end(&runtime.recorder)) {
+        hw_feed_close(&runtime);
+        hw_recorder_stop(&runtime.recorder, NULL);
+    }
+    hw_runtime_stop(&runtime);
+    print_median(what, ns, ROUNDS);
+}
+
 int
 main(void)
 {
@@ -144,6 +182,9 @@ main(void)
     cost_of_switches("scheduler, ns an event, 8 threads, nobody waits", 8, 0);
     cost_of_switches("scheduler, ns an event, 8 threads, 4 wait", 8, 4);
     cost_of_switches("scheduler, ns an event, 60 threads, 50 wait", 60, 50);
+    cost_of_a_hook("a hook's own part, ns an event, nothing records", NONE);
+    cost_of_a_hook("a hook's own part, ns an event, a flight", FLIGHT);
+    cost_of_a_hook("a hook's own part, ns an event, a stream", STREAM);
     a_million_a_second();
     unlink(path);
     return 0;

@@ -59,13 +59,17 @@ read_back(const char *file)
     return &analysis.processes[analysis.process_count - 1];
 }
 
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER; /* the runtime's lock */
+
 static void *
 produce(void *arg)
 {
     uint32_t thread = (uint32_t)(uintptr_t)arg;
     for (unsigned i = 0; i < test_effort(40000); i++) {
         enum hw_trace_kind kind = (enum hw_trace_kind)(HW_TRACE_READY + i % 3);
+        pthread_mutex_lock(&turn);
         hw_record(&recorder, kind, thread, 0, hw_now_ns());
+        pthread_mutex_unlock(&turn);
         if (i % 1000 == 0) sched_yield();
     }
     return NULL;

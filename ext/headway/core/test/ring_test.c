@@ -1,4 +1,4 @@
-/* The ring: one thread's view first, then several producers against a consumer. */
+/* The ring: one thread's view first, then producers, one at a time, against a consumer. */
 #include "ring.h"
 #include "test.h"
 
@@ -159,13 +159,16 @@ static struct producer {
     uint64_t refused;
 } producers[PRODUCERS];
 static atomic_uint producing;
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
 static void *
 produce(void *arg)
 {
     struct producer *producer = arg;
     for (uint32_t number = 0; number < producer->count; number++) {
+        pthread_mutex_lock(&turn);
         if (!push(producer->number, number)) producer->refused++;
+        pthread_mutex_unlock(&turn);
         if (number % 64 == 0) sched_yield();
     }
     atomic_fetch_sub(&producing, 1);
