@@ -43,7 +43,7 @@ class TrapThreadStorageTest < Harness::TrapTest
           events = Harness::VMEvents.record { sleep 1.5 }
           waits = threads.flat_map { |thread| events.of(thread).waits }
           assert_operator waits.size, :>, 100, "the older threads hardly ran"
-          assert_operator percentile(waits, 0.95), :<, 0.05
+          assert_operator percentile(waits, 0.95), :<, 0.1
         end
       end
     end
