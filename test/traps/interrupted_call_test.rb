@@ -10,7 +10,7 @@ class InterruptedCallTest < Harness::TrapTest
     Dir.mktmpdir do |directory|
       40.times { |number| File.write(File.join(directory, number.to_s), "x" * 1000) }
       under_rapid_preemption do
-        workers = Array.new(3) { Thread.new { use_files(directory, 2) } } << Thread.new { use_sockets(2) }
+        workers = Array.new(3) { Thread.new { use_files(directory, scale(1)) } } << Thread.new { use_sockets(scale(1)) }
         workers.each(&:join)
         assert_operator workers.sum(&:value), :>, 20
       end
