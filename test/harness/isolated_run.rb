@@ -9,13 +9,6 @@ module Harness
     CHILD = File.expand_path("isolated_child.rb", __dir__)
     GRACE = 5 # seconds for the child to end itself, with backtraces, before we do
 
-    # The child finds the gems where they are: to let Bundler work that out again takes three times as long as all else a test
-    # needs to start.
-    ENVIRONMENT = {
-      "HEADWAY_TEST_CHILD" => "1", "BUNDLER_SETUP" => nil, "RUBYLIB" => $LOAD_PATH.join(File::PATH_SEPARATOR),
-      "RUBYOPT" => ENV.fetch("RUBYOPT", "").split.grep_v(/bundler/).join(" ")
-    }.freeze
-
     def initialize(test_class, name, limit:)
       @test_class = test_class
       @name = name
@@ -27,7 +20,7 @@ module Harness
       started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       reader, writer = IO.pipe.each(&:binmode)
       run = RubyProcess.run(CHILD, @test_class.file, @test_class.name, @name, writer.fileno.to_s,
-                            env: { **ENVIRONMENT, **@test_class.env },
+                            env: { "HEADWAY_TEST_CHILD" => "1", **@test_class.env },
                             limit: @limit + GRACE, pass: { writer.fileno => writer.fileno })
       writer.close
       judge(run, reader.read, Process.clock_gettime(Process::CLOCK_MONOTONIC) - started)
