@@ -69,7 +69,9 @@ TEST(who_was_interactive_by_hand_gives_way_as_soon_as_it_is_not)
     atomic_store(&vm.slice_ns, MS(4000)); /* what it would wait for otherwise */
     vm_headway_start(HW_FAIR, MS(100), HW_SIGNAL);
     vm_thread_start(interactive_for_a_while, NULL);
-    vm_sleep(MS(5)); /* ... and waits for the other */
+    do {
+        vm_sleep(MS(5)); /* ... and waits for the other, once that one has begun */
+    } while (atomic_load(&loose_at_ns) == 0);
     uint64_t waited_ns = hw_now_ns() - atomic_load(&loose_at_ns);
     atomic_store(&vm.slice_ns, MS(20));
     end_everybody();
