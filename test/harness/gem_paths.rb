@@ -2,4 +2,4 @@
 
 # Loaded first of all by a Ruby that a test starts: it finds the gems where {Harness::RubyProcess} says they are. To let Bundler work
 # that out again takes three times as long as all else a Ruby needs to start.
-Gem.add_to_load_path(*ENV.fetch("HEADWAY_TEST_GEM_PATHS").split(File::PATH_SEPARATOR)) if defined?(Gem)
+Gem.add_to_load_path(*ENV["GEM_PATHS_OF_TESTS"].to_s.split(File::PATH_SEPARATOR)) if defined?(Gem)

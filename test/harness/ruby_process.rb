@@ -16,7 +16,7 @@ module Harness
     ENVIRONMENT = {
       "BUNDLER_SETUP" => nil,
       "RUBYOPT" => [*ENV.fetch("RUBYOPT", "").split.grep_v(/bundler|gem_paths/), "-r#{File.join(__dir__, "gem_paths.rb")}"].join(" "),
-      "HEADWAY_TEST_GEM_PATHS" => $LOAD_PATH.select { |path| Gem.path.any? { |folder| path.start_with?("#{folder}/") } }
+      "GEM_PATHS_OF_TESTS" => $LOAD_PATH.select { |path| Gem.path.any? { |folder| path.start_with?("#{folder}/") } }
                                             .join(File::PATH_SEPARATOR)
     }.freeze
 

@@ -17,7 +17,7 @@ class ThreadChurnTest < Harness::TrapTest
   test_under Harness::Modes::ALL.keys, "threads that are killed at any moment" do
     random = Random.new(1)
     beside_io_threads(4, pause: 0.0003) do
-      200.times do
+      scale(100).times do
         threads = Array.new(4) { Thread.new { random.rand(2).zero? ? compute(0.01) : sleep(0.01) } }
         sleep random.rand * 0.004
         threads.each(&:kill).each { |thread| assert thread.join(10), "a kill was lost" }
