@@ -10,7 +10,7 @@ require "headway/bench/demo"
 class BenchOverviewTest < Minitest::Test
   include Headway::Bench
 
-  TINY = Overview::Scale.new(runs: 1, iterations: 1, seconds: 0.05, blocks: 1, window_s: 0.02, slice_s: 0.5)
+  TINY = Overview::Scale.new(runs: 1, iterations: 1, seconds: 0.05, blocks: 1, window_s: 0.02, slice_s: 0.2)
 
   def time_limit = 240
 

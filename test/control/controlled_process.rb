@@ -7,10 +7,12 @@ require "rbconfig"
 require "socket"
 require "tmpdir"
 require "cli/command_line"
+require "harness/timing"
 
 # A Ruby program with a control socket, in a directory of its own, and the means to talk to it byte by byte.
 module ControlledProcesses
   include CommandLine
+  include Harness::Timing
 
   ROOT = CommandLine::ROOT
   CLEAN = CommandLine::CLEAN
@@ -103,16 +105,7 @@ module ControlledProcesses
     status
   end
 
-  def await(what, limit = 20)
-    deadline = now + limit
-    until (result = yield)
-      flunk "waited in vain: #{what}" if now > deadline
-      sleep 0.005
-    end
-    result
-  end
-
-  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  def await(what, limit = 20, &) = super(what, limit: limit, pause: 0.005, &)
 
   # -- the command line, in this process, because most of the time a command takes is that of starting a Ruby
 

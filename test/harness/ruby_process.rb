@@ -12,6 +12,14 @@ module Harness
       def to_s = "#{timed_out ? "timed out" : status}\n--- out\n#{out}\n--- err\n#{err}"
     end
 
+    # It has our gems without Bundler, unless it is told otherwise.
+    ENVIRONMENT = {
+      "BUNDLER_SETUP" => nil,
+      "RUBYOPT" => [*ENV.fetch("RUBYOPT", "").split.grep_v(/bundler|gem_paths/), "-r#{File.join(__dir__, "gem_paths.rb")}"].join(" "),
+      "GEM_PATHS_OF_TESTS" => $LOAD_PATH.select { |path| Gem.path.any? { |folder| path.start_with?("#{folder}/") } }
+                                            .join(File::PATH_SEPARATOR)
+    }.freeze
+
     LIMIT = 60 # seconds
     GRACE = 10 # seconds a process has to die of the signal that makes Ruby report its state
 
@@ -20,11 +28,12 @@ module Harness
     # Runs a program given as text.
     def self.eval(code, *arguments, **options) = run("-e", code, *arguments, **options)
 
+    # @param env [Hash] what differs from our environment and {ENVIRONMENT}
     # @param arguments [Array<String>] what follows our load path on Ruby's command line
     # @param pass [Hash] file descriptors to hand over, as Process.spawn takes them
     def initialize(*arguments, env: {}, limit: LIMIT, input: File::NULL, pass: {})
       @arguments = arguments
-      @env = env
+      @env = { **ENVIRONMENT, **env }
       @limit = limit * TimeLimit.seconds_scale
       @input = input
       @pass = pass

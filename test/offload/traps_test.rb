@@ -6,6 +6,7 @@ require "offload/trap_scenarios"
 
 # What goes wrong with naive pools, and doesn't with ours. Ruby 3.3 has no blocking_operation_wait and none of these traps.
 class OffloadTrapsTest < Minitest::Test
+  TRIES = 5
   NAIVE_PROGRAM = <<~RUBY
     require "offload/trap_scenarios"
     Thread.report_on_exception = false
@@ -27,9 +28,9 @@ class OffloadTrapsTest < Minitest::Test
         pass
       end
 
+      # What is undefined may go well now and then, the more so on a busy machine.
       define_method("test_#{name}_fails_with_a_naive_pool") do
-        run = Harness::RubyProcess.eval(NAIVE_PROGRAM, name.to_s, limit: 20)
-        refute run.success?, "a naive pool passes"
+        assert TRIES.times.any? { !Harness::RubyProcess.eval(NAIVE_PROGRAM, name.to_s, limit: 20).success? }, "a naive pool passes"
       end
     end
   end

@@ -23,6 +23,7 @@ class RackTest < Harness::RecorderTest
   def test_a_request_is_accounted_for_to_the_last_byte
     seen = nil
     body = Streamed.new
+    started = now
     works = finished do
       app = stack(->(env) { seen = env["headway.request"]; BUSY[0.02]; [200, { "content-type" => "text/plain" }, body] })
       response = Rack::MockRequest.new(Rack::Lint.new(app)).get("/items/42/parts/5f0c2d1e-1111-4222-8333-abcdefabcdef.json")
@@ -34,7 +35,8 @@ class RackTest < Harness::RecorderTest
     assert_equal ["GET /items/:id/parts/:id.json", :request, 200, nil], [work.name, work.kind, work.status, work.error]
     assert_operator work.suspended, :>=, 0.029
     assert_operator work.running, :>=, 0.01
-    assert_in_delta work.wall, work.times.sum, 0.01
+    assert_includes 0.049..work.wall, work.times.sum
+    assert_operator work.wall, :<, now - started
     assert_nil Headway::Work.current
   end
 
@@ -121,16 +123,17 @@ class RackTest < Harness::RecorderTest
   end
 
   def test_a_request_that_waited_too_long_makes_the_flight_recorder_dump
+    took = nil
     with_headway(:observe) do
       Headway::Recorder.start(file: file, mode: :flight)
       app = stack(->(_env) { sleep 0.002; [200, {}, []] }, wait_threshold: 0.05)
-      beside_cpu_threads(2) { 3.times { app.call(environment("PATH_INFO" => "/slow"))[2].close } }
+      took = beside_cpu_threads(2) { elapsed { 3.times { app.call(environment("PATH_INFO" => "/slow"))[2].close } } }
       await("the dump") { files.include?("out.request-1.headway") }
       await("no thread of ours") { Thread.list.none? { |thread| thread.name == "headway recorder" } }
       Headway::Recorder.stop
     end
     assert_includes analysis(file("out.request-1.headway"))[:marks].map { |mark| mark[:name] }, "GET /slow"
-    assert_equal %w[out.headway out.request-1.headway], files, "not again at once"
+    assert_equal %w[out.headway out.request-1.headway], files, "not again at once" if took < 5
   end
 
   def test_bad_options

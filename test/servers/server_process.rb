@@ -11,7 +11,23 @@ module Harness
     LIMIT = 40 # seconds for anything to happen
     ROOT = File.expand_path("../..", __dir__)
 
-    def self.free_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+    # A port for a server that can't choose one itself. It is below those that the system gives to whoever asks for any, so nobody has
+    # it before the server does, but another test that chose the same among twenty thousand.
+    def self.free_port
+      own = Random.new # not the one that the tests' seed goes with: another run may have the same
+      loop do
+        port = own.rand(10_000...[system_ports_from, 30_000].min)
+        return TCPServer.open("127.0.0.1", port) { port }
+      rescue Errno::EADDRINUSE, Errno::EACCES
+        nil
+      end
+    end
+
+    def self.system_ports_from
+      path = "/proc/sys/net/ipv4/ip_local_port_range"
+      File.readable?(path) ? [File.read(path).to_i, 10_100].max : 30_000
+    end
+    private_class_method :system_ports_from
 
     attr_reader :pid
 

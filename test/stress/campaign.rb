@@ -21,13 +21,15 @@ module Stress
       loop do
         play(Plan.draw(seed, @options))
         seed += 1
-        break if now - started > @options.seconds
+        break if over?(now - started)
       end
       @out.puts summary(now - started)
       @failures.zero? && @ledger.open_items.empty? && @park_timeouts.zero?
     end
 
     private
+
+    def over?(seconds) = @options.processes ? @processes >= @options.processes : seconds > @options.seconds
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 

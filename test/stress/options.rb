@@ -5,9 +5,9 @@ require_relative "scenario"
 
 module Stress
   # What was asked for on the command line.
-  Options = Struct.new(:seconds, :seed, :policies, :preempts, :scenarios, :process_seconds, :stall, :keep, :quiet) do
+  Options = Struct.new(:seconds, :processes, :seed, :policies, :preempts, :scenarios, :process_seconds, :stall, :keep, :quiet) do
     def self.parse(arguments)
-      options = new(60, Random.new_seed % 1_000_000, Stress::POLICIES, Stress::PREEMPTS, [], 3.0, 60, false, false)
+      options = new(60, nil, Random.new_seed % 1_000_000, Stress::POLICIES, Stress::PREEMPTS, [], 3.0, 60, false, false)
       shown = false
       options.parser { shown = true }.parse!(arguments)
       raise self::Invalid, "unknown argument: #{arguments.first}" unless arguments.empty?
@@ -21,6 +21,7 @@ module Stress
       OptionParser.new do |parser|
         parser.banner = "Usage: bin/stress [options]"
         parser.on("--seconds S", Float, "start no process after this long (#{seconds})") { |value| self.seconds = value }
+        parser.on("--processes N", Integer, "start so many processes, however long it takes") { |value| self.processes = value }
         parser.on("--seed N", Integer, "of the first process; each next one has one more (random)") { |value| self.seed = value }
         parser.on("--policy P", Stress::POLICY_CHOICES.keys, "#{Stress::POLICY_CHOICES.keys.join("|")} (all)") do |value|
           self.policies = Stress::POLICY_CHOICES.fetch(value)

@@ -6,27 +6,30 @@ require "stress/campaign"
 require "stress/options"
 require "stringio"
 
-# A short part of bin/stress: every policy and preemption in turn, then Ruby alone. A failure names the seed that
-# brings it back.
+# A short part of bin/stress: every policy and preemption with every ending, then Ruby alone. A failure names the seed that brings
+# it back.
 class StressTest < Minitest::Test
-  SECONDS = Float(ENV.fetch("HEADWAY_TEST_STRESS_SECONDS", "60"))
+  PROCESSES = 24 # after so many each ending has had each of the six
+  SECONDS = ENV.fetch("HEADWAY_TEST_STRESS_SECONDS", nil)
+  STALL = 60 # seconds
 
-  def time_limit = SECONDS * 2 + 300
+  def time_limit = SECONDS.to_f * 2 + 600
 
   def test_nothing_is_lost_under_load
     skip Headway.unsupported_reason unless Headway.supported?
-    assert_campaign("--seconds", SECONDS.to_s, "--process-seconds", "2")
+    assert_campaign(*(SECONDS ? ["--seconds", SECONDS] : ["--processes", PROCESSES.to_s]))
   end
 
   def test_the_load_itself_is_sound_without_headway
-    assert_campaign("--seconds", (SECONDS / 6).to_s, "--process-seconds", "1", "--policy", "none")
+    assert_campaign("--processes", "4", "--policy", "none")
   end
 
   private
 
   def assert_campaign(*arguments)
     out = StringIO.new
-    options = Stress::Options.parse(["--quiet", "--seed", Random.rand(1_000_000).to_s, *arguments])
+    options = Stress::Options.parse(["--quiet", "--seed", Random.rand(1_000_000).to_s, "--process-seconds", "1",
+                                     "--stall", (STALL * Harness::TimeLimit.seconds_scale).to_s, *arguments])
     assert Stress::Campaign.new(options, out: out).run, out.string
   end
 end

@@ -9,7 +9,7 @@ class EventOrderTest < Harness::TrapTest
     trap("USR2") { nil }
     started = now
     VMFixture.start_storm(Thread.main.native_thread_id, Signal.list["USR2"], 0.0001)
-    fuzz(2)
+    fuzz(scale(1))
     VMFixture.stop_storm
 
     wall = now - started

@@ -53,7 +53,7 @@ class ExecTest < Harness::TrapTest
   def test_a_program_that_replaces_itself_under_load
     env = { "ROUNDS" => ROUNDS, "HEADWAY_LIB" => File.expand_path("../../lib", __dir__) }
     Harness::Modes::ALL.each do |mode, settings|
-      run = Harness::RubyProcess.eval(ROUNDS, "5", settings.inspect, env: env)
+      run = Harness::RubyProcess.eval(ROUNDS, scale(2).to_s, settings.inspect, env: env)
       assert run.success?, "#{mode}: #{run}"
       assert_equal "done", run.out, mode
     end

@@ -37,7 +37,7 @@ class ExitTest < Harness::TrapTest
 
   Harness::Modes::ALL.each do |mode, settings|
     define_method("test_every_ending_under_load_under_#{mode}") do
-      scale(ENDINGS.size * 2).times.map { |index| ENDINGS.to_a[index % ENDINGS.size] }.each_slice(4) do |endings|
+      scale(ENDINGS.size).times.map { |index| ENDINGS.to_a[index % ENDINGS.size] }.each_slice(4) do |endings|
         endings.map { |code, status| Thread.new { assert_ends(code, status, settings) } }.each(&:join)
       end
     end

@@ -16,7 +16,7 @@ class LivelockTest < Harness::TrapTest
     beside_io_threads(4, pause: 0.0002) do
       beside_cpu_threads(3) do |counters, threads|
         before = counters.dup
-        storm(threads.first, 0.0001) { sleep 2 }
+        storm(threads.first, 0.0001) { sleep scale(1) }
         advanced = counters.zip(before).map { |after, start| after - start }
         assert advanced.all?(&:positive?), advanced
         assert_operator advanced.min, :>, advanced.max * 0.02

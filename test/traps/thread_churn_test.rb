@@ -6,7 +6,7 @@ require "harness/trap_test"
 class ThreadChurnTest < Harness::TrapTest
   test_under Harness::Modes::ALL.keys, "threads that compute and end at once beside ones that wake up" do
     beside_io_threads(6, pause: 0.0002) do
-      deadline = now + 3
+      deadline = now + scale(1)
       while now < deadline
         Array.new(10) { |index| Thread.new { compute(index * 0.0007) } }.each(&:join)
       end
@@ -17,7 +17,7 @@ class ThreadChurnTest < Harness::TrapTest
   test_under Harness::Modes::ALL.keys, "threads that are killed at any moment" do
     random = Random.new(1)
     beside_io_threads(4, pause: 0.0003) do
-      200.times do
+      scale(100).times do
         threads = Array.new(4) { Thread.new { random.rand(2).zero? ? compute(0.01) : sleep(0.01) } }
         sleep random.rand * 0.004
         threads.each(&:kill).each { |thread| assert thread.join(10), "a kill was lost" }
@@ -43,8 +43,7 @@ class ThreadChurnTest < Harness::TrapTest
   private
 
   def assert_record_for_each_thread
-    sleep 0.05 # the last one exits a little after it can be joined
-    assert_equal Thread.list.size, Headway.stats[:process][:threads]
+    await("the last one's exit") { Headway.stats[:process][:threads] == Thread.list.size } # a little after it can be joined
     assert_equal Thread.list.size, Headway.stats[:threads].count { |row| row[:alive] }
   end
 end

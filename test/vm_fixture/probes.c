@@ -3,6 +3,9 @@
 #include "vm_fixture.h"
 
 #include <errno.h>
+#ifdef HAVE_MALLINFO2
+#include <malloc.h>
+#endif
 
 int rb_thread_check_trap_pending(void); /* exported by the VM, in no header */
 
@@ -148,6 +151,18 @@ names_of_ended_threads(VALUE self)
     return ended_names;
 }
 
+/* Bytes that malloc has given out, in all its arenas, and that were not given back; nil where it can't be asked. */
+static VALUE
+malloced_bytes(VALUE self)
+{
+#ifdef HAVE_MALLINFO2
+    const struct mallinfo2 info = mallinfo2();
+    return SIZET2NUM(info.uordblks + info.hblkhd);
+#else
+    return Qnil;
+#endif
+}
+
 void
 Init_probes(VALUE module)
 {
@@ -160,4 +175,5 @@ Init_probes(VALUE module)
     rb_define_module_function(module, "errno_changes", errno_changes, 1);
     rb_define_module_function(module, "count_switches", count_switches, 0);
     rb_define_module_function(module, "names_of_ended_threads", names_of_ended_threads, 0);
+    rb_define_module_function(module, "malloced_bytes", malloced_bytes, 0);
 }

@@ -16,7 +16,7 @@ class WebPageTest < Minitest::Test
     Headway.start
     Headway::Recorder.start(mode: :flight, events: 20_000)
     names = ["<img src=/x>", "<b>\\u00e9&amp;"]
-    names.each { |name| Thread.new { Thread.current.name = name; loop { 200_000.times { }; sleep 0.02 } } }
+    names.each { |name| Thread.new { Thread.current.name = name; loop { 200_000.times { } if File.exist?("working"); sleep 0.02 } } }
     sleep 0.05
     Headway.stats
     map("/headway") do
@@ -47,6 +47,13 @@ class WebPageTest < Minitest::Test
     super
     @server = self.class.start
     %w[controls locked].each { |name| FileUtils.rm_f(File.join(self.class.folder, name)) }
+    allow("working")
+  end
+
+  # The server stays until the last test of all classes has run: it is to do nothing meanwhile.
+  def teardown
+    FileUtils.rm_f(File.join(self.class.folder, "working")) if @server
+    super
   end
 
   def test_it_draws_what_threads_do_and_goes_on
