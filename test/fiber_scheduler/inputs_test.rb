@@ -61,7 +61,7 @@ class FiberSchedulerInputsTest < Minitest::Test
   end
 
   def test_waits_with_a_time
-    reader, = pipe
+    reader, _writer = pipe # collected, it would close
     assert_nil scheduled { reader.wait_readable(0.01) }
     assert_nil scheduled { reader.wait(0) }
     reader.timeout = 0.01
@@ -69,7 +69,7 @@ class FiberSchedulerInputsTest < Minitest::Test
   end
 
   def test_select_returns_what_is_ready
-    first, = pipe
+    first, _writer = pipe
     second, writer = pipe
     found = scheduled do
       Fiber.schedule { sleep(0.01) && writer.write("x") }
@@ -91,9 +91,15 @@ class FiberSchedulerInputsTest < Minitest::Test
   end
 
   def test_select_ends_in_time
-    reader, = pipe
+    reader, _writer = pipe
     assert_nil scheduled { IO.select([reader], nil, [reader], 0.01) }
     assert_nil scheduled { IO.select([reader], nil, nil, 0) }
+    assert_nil scheduled { File.open(__FILE__) { |file| IO.select(nil, nil, [file, reader], 0.01) } }
+  end
+
+  def test_select_refuses_what_is_no_time
+    errors = scheduled { [-1, "1"].map { |value| assert_raises(ArgumentError, TypeError) { IO.select([], nil, nil, value) } } }
+    assert_equal ["time interval must not be negative", "can't convert String into time interval"], errors.map(&:message)
   end
 
   # epoll reports the hang-up whatever was asked for; select(2) doesn't.

@@ -31,6 +31,7 @@ module Headway
 
       # @return [Array<Array<IO>>, nil] as IO.select
       def io_select(readable, writable = nil, priority = nil, timeout = nil)
+        timeout &&= seconds(timeout)
         return Elsewhere.select(readable, writable, priority, timeout) unless here?
 
         ready = Elsewhere.select(readable, writable, priority, 0)
