@@ -79,6 +79,13 @@ class OffloadBlockTest < Minitest::Test
     assert_equal [nil, nil], (Headway.offload { [Fiber[:left], Fiber[:set_there]] })
   end
 
+  def test_a_scheduler_of_the_block_ends_with_it
+    ended = false
+    Headway.offload { Fiber.set_scheduler(SelectScheduler.new) && Fiber.schedule { sleep(0.01) && ended = true } }
+    assert ended
+    assert_nil(Headway.offload { Fiber.scheduler })
+  end
+
   def test_a_timeout_in_the_block
     assert_raises(Timeout::Error) { Headway.offload { Timeout.timeout(0.02) { sleep 30 } } }
     assert_equal 1, (Headway.offload { 1 })
