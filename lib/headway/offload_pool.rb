@@ -2,9 +2,9 @@
 
 require "etc"
 
+require_relative "forks"
 require_relative "offload/block"
 require_relative "offload/errors"
-require_relative "offload/forks"
 require_relative "offload/hand_over"
 require_relative "offload/job"
 require_relative "offload/workers"
