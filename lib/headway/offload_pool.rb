@@ -273,10 +273,12 @@ module Headway
       true
     end
 
-    # Of an exception from a worker: where it was raised there, then who waited for it here.
+    # Of an exception from a worker: where it was raised there, then who waited for it here. One that is raised again and again keeps
+    # its first backtrace, and one that was given a backtrace that.
     def with_caller(error)
       backtrace = error.backtrace
-      error.set_backtrace(backtrace + caller(2)) if backtrace && !error.frozen?
+      fresh = backtrace && error.backtrace_locations&.size == backtrace.size
+      error.set_backtrace(backtrace + caller(2)) if fresh && !error.frozen?
       error
     end
 

@@ -12,7 +12,9 @@ module Headway
       INTERRUPTIBLE = { Object => :immediate }.freeze
       # What came too late for the job; a kill is none and waits until the worker is idle.
       TOO_LATE = { Exception => :immediate }.freeze
-      private_constant :INTERRUPTIBLE, :TOO_LATE
+      # Seconds: no scheduler's clock goes so far as to Float::INFINITY.
+      LONGEST = 1_000_000
+      private_constant :INTERRUPTIBLE, :TOO_LATE, :LONGEST
 
       # @return [:queued, :running, :ran, :withdrawn]
       attr_reader :state
@@ -32,7 +34,7 @@ module Headway
         @pool = pool
         @work = work
         @place = place
-        @deadline = deadline && now + deadline
+        @deadline = deadline && now + [deadline, LONGEST].min
         @lock = Mutex.new
         @finished = Thread::Queue.new
         @state = :queued
