@@ -60,6 +60,7 @@ module Headway
       @failures = Failures.new(on_error)
       @stalls = stalls(stall_ms, on_stall)
       @idle = @turning = false
+      @looking = !CLOSED_EVERY # a timer that looks for closed IOs; true: nobody has to
       @timers = IO::Event::Timers.new
       @blocked = {}.compare_by_identity   # fiber => what it waits for, in #block
       @selecting = {}.compare_by_identity # fiber => what it waits for, in the selector
