@@ -34,7 +34,8 @@ module Headway
         @pool = pool
         @work = work
         @place = place
-        @deadline = deadline && now + [deadline, LONGEST].min
+        @since = now
+        @deadline = deadline && @since + [deadline, LONGEST].min
         @lock = Mutex.new
         @finished = Thread::Queue.new
         @state = :queued
@@ -42,6 +43,12 @@ module Headway
         @worker = @value = @wall_ns = @cpu_ns = nil
         @error = WorkerError.new("the thread that ran this operation was killed")
       end
+
+      # @return [Boolean] whether it waits for a worker
+      def queued? = @state == :queued
+
+      # @return [Float] seconds since it was made
+      def age = now - @since
 
       # @return [Boolean] whether its deadline passed before it was done
       def late? = @late
