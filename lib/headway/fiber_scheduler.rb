@@ -76,7 +76,8 @@ module Headway
     # @return [#call, nil] what runs blocking operations
     attr_reader :worker_pool
 
-    # Runs the loop until no fiber waits any more.
+    # Runs the loop until no fiber waits any more. Under Headway's scheduler of threads it is interactive: a loop under load hardly sleeps,
+    # and every worker that comes back would preempt it as a batch thread, in the middle of a turn.
     #
     # @raise [Exception] what the first of the failed fibers ended with, unless on_error took it
     # @raise [Error] on another fiber than the loop's
@@ -87,7 +88,7 @@ module Headway
       raise Error, "the loop can only be run on the fiber it began on" unless Fiber.current.equal?(@loop)
 
       @left = true # by an exception, unless we come to the end
-      turning { turn while pending? }
+      Headway.interactive { turning { turn while pending? } }
       @left = false
       @stalls.idle
       @failures.raise_first

@@ -166,6 +166,18 @@ class FiberSchedulerLifecycleTest < Minitest::Test
     assert_equal Signal.list["INT"], result.status.termsig, result.to_s
   end
 
+  def test_the_loop_is_an_interactive_thread_however_busy_it_is
+    result = process(<<~RUBY)
+      Headway.start
+      compute = -> { stop = Process.clock_gettime(1) + 0.05; nil while Process.clock_gettime(1) < stop }
+      Fiber.schedule { sleep 0.001; compute.call; print Headway.thread.batch? }
+      Fiber.scheduler.run
+      compute.call
+      print Headway.thread.batch?
+    RUBY
+    assert_equal "falsetrue", result.out, result.to_s
+  end
+
   def test_a_failed_fiber_fails_the_process
     result = process(%(Fiber.schedule { sleep 0.01; raise "lost?" }))
     refute_predicate result, :success?
