@@ -4,8 +4,11 @@
  * the page cache is read here and now (preadv2 with RWF_NOWAIT); what isn't is read on the scheduler's pool. Writes go to the page
  * cache, and are left to Ruby.
  *
+ * Descriptors that don't block are read and written here: while Ruby's own read waits, it counts as a use of the descriptor by the
+ * whole thread, and on 3.3 and 3.4 who closes the descriptor then raises in the loop, and waits for the use to end.
+ *
  * Descriptors that block, as those that were inherited may: a read first waits until there is something to read, a write goes
- * through the selector. Descriptors that don't are left to Ruby, which waits in io_wait when it has to.
+ * through the selector.
  *
  * Declining returns Qundef, which must never reach Ruby code: who calls a hook from there has it done by the selector.
  *
@@ -20,8 +23,10 @@
 #include <ruby/fiber/scheduler.h>
 #include <ruby/io.h>
 #include <ruby/io/buffer.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #if defined(HAVE_PREADV2) && defined(RWF_NOWAIT)
 #define READ_CACHED(fd, vector, from) preadv2(fd, vector, 1, from, RWF_NOWAIT)
@@ -68,20 +73,85 @@ file_for_us(VALUE self, VALUE io)
     return RTEST(rb_ivar_get(self, id_worker_pool)) && regular(io);
 }
 
+static bool
+again(void)
+{
+    return errno == EAGAIN || errno == EWOULDBLOCK;
+}
+
+/* Whether a read or write of it can't block. */
+static bool
+at_once(VALUE io)
+{
+    return socket_io(io) || !blocks(io);
+}
+
+/* The only reader in Ruby that takes no EAGAIN. */
+static bool
+called_by_sysread(void)
+{
+    VALUE frame;
+    return hw_called_by_c(&frame) && hw_frame_named(frame, "sysread");
+}
+
+static VALUE
+wait_for(VALUE self, VALUE io, int events)
+{
+    return rb_funcall(self, id_io_wait, 3, io, INT2FIX(events), Qnil);
+}
+
+/* What is there, up to @most bytes. -EAGAIN has Ruby wait, unless it was asked not to. */
+static VALUE
+read_at_once(VALUE self, VALUE io, VALUE buffer, size_t offset, size_t most)
+{
+    for (;;) {
+        void *base;
+        size_t size;
+        rb_io_buffer_get_bytes_for_writing(buffer, &base, &size);
+        if (offset > size) return INT2FIX(-EINVAL);
+        if (most > size - offset) most = size - offset;
+        int fd = rb_io_descriptor(io);
+        ssize_t got = socket_io(io) ? recv(fd, (char *)base + offset, most, MSG_DONTWAIT) : read(fd, (char *)base + offset, most);
+        if (got >= 0) return SSIZET2NUM(got);
+        if (errno == EINTR) continue;
+        if (!again() || !called_by_sysread()) return INT2NUM(-errno);
+        wait_for(self, io, RUBY_IO_READABLE);
+    }
+}
+
+/* As much as there is room for, up to @most bytes, but something. */
+static VALUE
+write_at_once(VALUE self, VALUE io, VALUE buffer, size_t offset, size_t most)
+{
+    for (;;) {
+        const void *base;
+        size_t size;
+        rb_io_buffer_get_bytes_for_reading(buffer, &base, &size);
+        if (offset > size) return INT2FIX(-EINVAL);
+        if (most > size - offset) most = size - offset;
+        int fd = rb_io_descriptor(io);
+        const char *bytes = (const char *)base + offset;
+        ssize_t put = socket_io(io) ? send(fd, bytes, most, MSG_DONTWAIT | MSG_NOSIGNAL) : write(fd, bytes, most);
+        if (put >= 0) return SSIZET2NUM(put);
+        if (errno == EINTR) continue;
+        if (!again()) return INT2NUM(-errno);
+        wait_for(self, io, RUBY_IO_WRITABLE);
+    }
+}
+
 /* What is no file of ours; first and second as the selector of this Ruby takes them too. */
 static VALUE
 leave_to_ruby(VALUE self, VALUE io, VALUE buffer, VALUE first, VALUE second)
 {
     if (!hw_called_by_c(NULL)) return rb_funcall(self, id_read_in_selector, 4, io, buffer, first, second);
-    if (blocks(io) && !regular(io)) rb_funcall(self, id_io_wait, 3, io, INT2FIX(RUBY_IO_READABLE), Qnil);
+    if (blocks(io) && !regular(io)) wait_for(self, io, RUBY_IO_READABLE);
     return Qundef;
 }
 
-/* (io, buffer, …) */
 static VALUE
-io_write(VALUE self, VALUE io, VALUE buffer, VALUE first, VALUE second)
+write_otherwise(VALUE self, VALUE io, VALUE buffer, VALUE first, VALUE second)
 {
-    if ((!blocks(io) || regular(io)) && hw_called_by_c(NULL)) return Qundef;
+    if (regular(io) && hw_called_by_c(NULL)) return Qundef;
     return rb_funcall(self, id_write_in_selector, 4, io, buffer, first, second);
 }
 
@@ -114,8 +184,17 @@ read_file(VALUE self, VALUE io, VALUE buffer, off_t from, size_t offset, size_t 
 static VALUE
 io_read(VALUE self, VALUE io, VALUE buffer, VALUE least, VALUE offset)
 {
-    if (!file_for_us(self, io)) return leave_to_ruby(self, io, buffer, least, offset);
-    return read_file(self, io, buffer, HERE, NUM2SIZET(offset), NUM2SIZET(least), SIZE_MAX);
+    if (file_for_us(self, io)) return read_file(self, io, buffer, HERE, NUM2SIZET(offset), NUM2SIZET(least), SIZE_MAX);
+    if (NUM2SIZET(least) == 0 && at_once(io)) return read_at_once(self, io, buffer, NUM2SIZET(offset), SIZE_MAX);
+    return leave_to_ruby(self, io, buffer, least, offset);
+}
+
+/* (io, buffer, least, offset) */
+static VALUE
+io_write(VALUE self, VALUE io, VALUE buffer, VALUE least, VALUE offset)
+{
+    if (NUM2SIZET(least) == 0 && at_once(io)) return write_at_once(self, io, buffer, NUM2SIZET(offset), SIZE_MAX);
+    return write_otherwise(self, io, buffer, least, offset);
 }
 
 /* (io, buffer, from, least, offset) */
@@ -130,8 +209,16 @@ io_pread(VALUE self, VALUE io, VALUE buffer, VALUE from, VALUE least, VALUE offs
 static VALUE
 io_read_41(VALUE self, VALUE io, VALUE buffer, VALUE offset, VALUE most)
 {
-    if (!file_for_us(self, io)) return leave_to_ruby(self, io, buffer, offset, most);
-    return read_file(self, io, buffer, HERE, NUM2SIZET(offset), 0, NUM2SIZET(most));
+    if (file_for_us(self, io)) return read_file(self, io, buffer, HERE, NUM2SIZET(offset), 0, NUM2SIZET(most));
+    if (at_once(io)) return read_at_once(self, io, buffer, NUM2SIZET(offset), NUM2SIZET(most));
+    return leave_to_ruby(self, io, buffer, offset, most);
+}
+
+static VALUE
+io_write_41(VALUE self, VALUE io, VALUE buffer, VALUE offset, VALUE most)
+{
+    if (at_once(io)) return write_at_once(self, io, buffer, NUM2SIZET(offset), NUM2SIZET(most));
+    return write_otherwise(self, io, buffer, offset, most);
 }
 
 /* (io, buffer, from, offset, most) */
@@ -144,12 +231,12 @@ io_pread_41(VALUE self, VALUE io, VALUE buffer, VALUE from, VALUE offset, VALUE 
 
 static VALUE
 define_hooks(VALUE native, const char *name, VALUE (*read)(VALUE, VALUE, VALUE, VALUE, VALUE),
-             VALUE (*pread)(VALUE, VALUE, VALUE, VALUE, VALUE, VALUE))
+             VALUE (*pread)(VALUE, VALUE, VALUE, VALUE, VALUE, VALUE), VALUE (*write)(VALUE, VALUE, VALUE, VALUE, VALUE))
 {
     VALUE hooks = rb_define_module_under(native, name);
     rb_define_method(hooks, "io_read", read, 4);
     rb_define_method(hooks, "io_pread", pread, 5);
-    rb_define_method(hooks, "io_write", io_write, 4);
+    rb_define_method(hooks, "io_write", write, 4);
     return hooks;
 }
 
@@ -162,8 +249,8 @@ hw_io_hooks_init(VALUE native)
     id_read_on_pool = rb_intern("read_on_pool");
     id_worker_pool = rb_intern("@worker_pool");
     id_write_in_selector = rb_intern("write_in_selector");
-    VALUE hooks = define_hooks(native, "IOHooksTo40", io_read, io_pread);
-    VALUE hooks_41 = define_hooks(native, "IOHooksFrom41", io_read_41, io_pread_41);
+    VALUE hooks = define_hooks(native, "IOHooksTo40", io_read, io_pread, io_write);
+    VALUE hooks_41 = define_hooks(native, "IOHooksFrom41", io_read_41, io_pread_41, io_write_41);
 #if defined(RUBY_FIBER_SCHEDULER_VERSION) && RUBY_FIBER_SCHEDULER_VERSION >= 4
     hooks = hooks_41;
 #endif

@@ -10,5 +10,6 @@ void hw_operation_init(VALUE native);  /* operation.c */
 
 /* Whether a method in C called the method in C that asks, and so knows what Qundef means. Its frame goes to caller, if not NULL. */
 bool hw_called_by_c(VALUE *caller); /* operation.c */
+bool hw_frame_named(VALUE frame, const char *name);
 
 #endif

@@ -22,6 +22,9 @@ module Headway
       super
       singleton_class.prepend(OffloadPool::Hook) if worker_pool.is_a?(OffloadPool)
     end
+
+    # As {FiberScheduler#run}: an interactive thread.
+    def run(...) = Headway.interactive { super }
   end
 
   Async::Scheduler.prepend(AsyncOverlay) if RUBY_VERSION >= "3.4" && Headway.supported?

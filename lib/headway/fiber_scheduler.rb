@@ -15,6 +15,7 @@ module Headway
   end
 end
 
+require_relative "forks"
 require_relative "fiber_scheduler/blocking"
 require_relative "fiber_scheduler/elsewhere"
 require_relative "fiber_scheduler/failures"
@@ -58,11 +59,13 @@ module Headway
     def initialize(pool: true, on_error: nil, stall_ms: 50, on_stall: nil)
       @failures = Failures.new(on_error)
       @stalls = stalls(stall_ms, on_stall)
-      @idle = false
+      @idle = @turning = false
+      @looking = !CLOSED_EVERY # a timer that looks for closed IOs; true: nobody has to
       @timers = IO::Event::Timers.new
       @blocked = {}.compare_by_identity   # fiber => what it waits for, in #block
       @selecting = {}.compare_by_identity # fiber => what it waits for, in the selector
       @woken = {}.compare_by_identity     # fibers that #unblock named and that have not run since
+      @aside = {}.compare_by_identity     # fiber that the loop has no part in => what wakes it
       @waker = Waker.new(self)
       @thread = Thread.current
       @loop = Fiber.current
@@ -73,18 +76,19 @@ module Headway
     # @return [#call, nil] what runs blocking operations
     attr_reader :worker_pool
 
-    # Runs the loop until no fiber waits any more.
+    # Runs the loop until no fiber waits any more. Under Headway's scheduler of threads it is interactive: a loop under load hardly sleeps,
+    # and every worker that comes back would preempt it as a batch thread, in the middle of a turn.
     #
     # @raise [Exception] what the first of the failed fibers ended with, unless on_error took it
     # @raise [Error] on another fiber than the loop's
     def run
-      return if closed? || forked?
+      return if closed?
 
       attach
       raise Error, "the loop can only be run on the fiber it began on" unless Fiber.current.equal?(@loop)
 
       @left = true # by an exception, unless we come to the end
-      turn while pending?
+      Headway.interactive { turning { turn while pending? } }
       @left = false
       @stalls.idle
       @failures.raise_first
@@ -103,7 +107,7 @@ module Headway
       stop_fibers if @left || $! || Thread.current.status == "aborting"
       run
     ensure
-      finish if !closed? && @left && !forked?
+      finish if !closed? && @left
       release
     end
 
@@ -123,7 +127,7 @@ module Headway
       @fibers += 1
       failures = @failures
       fiber = Scheduled.new(blocking: false, **options) { failures.watch(&block) }
-      Fiber.current.equal?(@loop) ? fiber.transfer : @selector.resume(fiber)
+      start(fiber)
       fiber
     end
 
@@ -145,6 +149,16 @@ module Headway
       end
     end
 
+    # In a forked child: the fibers stayed behind, and so did what they wait for.
+    # @api private
+    def start_afresh
+      return if closed?
+
+      @closed = true
+      @selector&.close
+      Fiber.set_scheduler(nil) if Fiber.scheduler.equal?(self)
+    end
+
     private
 
     # A scheduler may be made on one thread and used on another.
@@ -153,9 +167,26 @@ module Headway
 
       @thread = Thread.current
       @loop = Fiber.current
-      @pid = Process.pid
       @stalls.start
       @selector = IO::Event::Selector.new(@loop)
+      Forks.watch(self)
+    end
+
+    # The loop's fiber is with the loop: whoever runs was transferred to.
+    def turning
+      before = @turning
+      @turning = true
+      yield
+    ensure
+      @turning = before
+    end
+
+    def start(fiber)
+      if Fiber.current.equal?(@loop)
+        turning { fiber.transfer }
+      else
+        here? ? @selector.resume(fiber) : @selector.push(fiber)
+      end
     end
 
     def pending? = !(@blocked.empty? && @selecting.empty?) || @selector.ready?
@@ -181,27 +212,24 @@ module Headway
       @stalls.turn
     end
 
-    # Whether the caller is a fiber of this loop: neither a worker thread that Ruby lets call a hook, nor in a forked child.
-    def here? = @selector && Thread.current.equal?(@thread) && !forked?
-
-    def forked? = @pid && @pid != Process.pid
+    # Whether the caller can hand over to the loop. It can't on a worker thread that Ruby lets call a hook; nor in a fiber that the
+    # loop's own fiber resumed (an Enumerator's), and so waits for.
+    def here? = @selector && Thread.current.equal?(@thread) && (@turning || Fiber.current.is_a?(Scheduled))
 
     # Not by Fiber#kill: that would strike again after every wait in an ensure clause.
     def stop_fibers
-      waiting.each_key { |fiber| fiber.raise(Stop) if fiber.alive? } unless forked?
+      waiting.each_key { |fiber| fiber.raise(Stop) if fiber.alive? }
     end
 
     # What the fibers end with has had its report.
     def finish
       stop_fibers
-      turn while pending?
+      turning { turn while pending? }
     end
 
     def release
       @closed = true
       @selector&.close
-      return if forked?
-
       @stalls.close
       @own_pool&.close
     end

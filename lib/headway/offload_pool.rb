@@ -2,11 +2,12 @@
 
 require "etc"
 
+require_relative "forks"
 require_relative "offload/block"
 require_relative "offload/errors"
-require_relative "offload/forks"
 require_relative "offload/hand_over"
 require_relative "offload/job"
+require_relative "offload/line"
 require_relative "offload/workers"
 
 module Headway
@@ -192,6 +193,7 @@ module Headway
     # @return [Boolean] false: no place in the queue, or not in time
     def enqueue(job, timeout)
       place = @full == :wait ? @pending.push(job, timeout: timeout) : place(job)
+      @line.join(job) if place
       hire if place && @pending.size > @pending.num_waiting
       !place.nil?
     rescue ClosedQueueError
@@ -215,7 +217,7 @@ module Headway
       return if Process.pid == @pid
 
       left = @threads.values.compact
-      left << @pending.pop until @pending.empty?
+      left.concat(@line.queued)
       @closed ? @pid = Process.pid : start
       left.each(&:abandon)
     end
@@ -254,6 +256,7 @@ module Headway
       @pid = Process.pid
       @lock = Mutex.new
       @pending = Thread::SizedQueue.new(@queue)
+      @line = Line.new
       @threads = {}.compare_by_identity # thread => the job it runs
       @costs = Native.offload_costs(MODES.index(@mode), @mode == :adaptive ? HandOver.ns : 0, [@queue + @workers, (1 << 31) - 1].min)
       @inline = 0 # those the native part did not choose
@@ -273,10 +276,12 @@ module Headway
       true
     end
 
-    # Of an exception from a worker: where it was raised there, then who waited for it here.
+    # Of an exception from a worker: where it was raised there, then who waited for it here. One that is raised again and again keeps
+    # its first backtrace, and one that was given a backtrace that.
     def with_caller(error)
       backtrace = error.backtrace
-      error.set_backtrace(backtrace + caller(2)) if backtrace && !error.frozen?
+      fresh = backtrace && error.backtrace_locations&.size == backtrace.size
+      error.set_backtrace(backtrace + caller(2)) if fresh && !error.frozen?
       error
     end
 

@@ -12,14 +12,14 @@ class BenchOffloadTest < Minitest::Test
   def time_limit = 120
 
   def test_the_arms
-    result = bench_json("offload", "--fibers", "2", "--mib", "1", "--runs", "1", "--no-small", "--arms", "no_hook,thread_per_op,fixed_pool,headway")
-    assert_equal HANDED_OVER ? %w[no_hook thread_per_op fixed_pool headway] : %w[no_hook], result["arms"].keys
+    result = bench_json("offload", "--fibers", "2", "--mib", "1", "--runs", "1", "--no-small", "--arms", "no_hook,thread_per_op,fixed_pool,headway,headway_fair")
+    assert_equal HANDED_OVER ? %w[no_hook thread_per_op fixed_pool headway headway_fair] : %w[no_hook], result["arms"].keys
     result["arms"].each_value do |figures|
       assert_equal FIGURES, figures.keys
       assert_operator figures["loop_gap_p99_ms"]["median"], :<=, figures["loop_gap_max_ms"]["median"]
     end
     refute result.key?("small")
-    assert_equal FIGURES, result["ratios"].fetch("headway").keys if HANDED_OVER
+    assert_equal FIGURES, result["ratios"].fetch("headway_fair").keys if HANDED_OVER
   end
 
   def test_short_operations

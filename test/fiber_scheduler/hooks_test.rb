@@ -71,7 +71,7 @@ class FiberSchedulerHooksTest < Minitest::Test
     [->(fiber) { fiber }, ->(fiber) { Struct.new(:fiber) { def alive? = fiber.alive?; def raise(error) = fiber.raise(error) }.new(fiber) }].each do |stand_in|
       error = nil
       looping do |scheduler|
-        reader, = IO.pipe
+        reader, _writer = IO.pipe
         fiber = Fiber.schedule { error = assert_raises(IOError) { reader.read(1) } }
         Thread.new { scheduler.fiber_interrupt(stand_in.call(fiber), IOError.new("stream closed in another thread")) }.join
       end

@@ -61,15 +61,40 @@ class FiberSchedulerInputsTest < Minitest::Test
   end
 
   def test_waits_with_a_time
-    reader, = pipe
+    reader, _writer = pipe # collected, it would close
     assert_nil scheduled { reader.wait_readable(0.01) }
     assert_nil scheduled { reader.wait(0) }
     reader.timeout = 0.01
     assert_raises(IO::TimeoutError) { scheduled { reader.read(1) } }
   end
 
+  def test_who_waits_and_who_does_not
+    [-> { IO.pipe }, -> { UNIXSocket.pair }].each do |pair|
+      read = scheduled do
+        reader, writer = pair.call
+        Fiber.schedule { 4.times { sleep(0.005) && writer.syswrite("abc\n") } && writer.close }
+        [reader.read_nonblock(9, exception: false), reader.sysread(9), reader.readpartial(9), reader.gets, reader.read, (reader.sysread(1) rescue $!.class)] # rubocop:disable Style/RescueModifier
+      end
+      assert_equal [:wait_readable, "abc\n", "abc\n", "abc\n", "abc\n", EOFError], read
+    end
+  end
+
+  def test_who_waits_for_an_io_that_is_closed_is_told
+    messages = []
+    looping do
+      server = TCPServer.new("127.0.0.1", 0)
+      (reader, _writer), (socket, _peer) = pipe, UNIXSocket.pair
+      Fiber.schedule { messages << assert_raises(IOError) { socket.write("x" * 10_000_000) }.message }
+      Fiber.schedule { messages << assert_raises(IOError) { server.accept }.message }
+      Fiber.schedule { messages << assert_raises(IOError) { reader.read }.message }
+      Fiber.schedule { sleep(0.01) && server.close }
+      Thread.new { sleep(0.02) && [reader, socket].each(&:close) }
+    end
+    assert_equal ["stream closed in another thread"] * 3, messages
+  end
+
   def test_select_returns_what_is_ready
-    first, = pipe
+    first, _writer = pipe
     second, writer = pipe
     found = scheduled do
       Fiber.schedule { sleep(0.01) && writer.write("x") }
@@ -91,9 +116,15 @@ class FiberSchedulerInputsTest < Minitest::Test
   end
 
   def test_select_ends_in_time
-    reader, = pipe
+    reader, _writer = pipe
     assert_nil scheduled { IO.select([reader], nil, [reader], 0.01) }
     assert_nil scheduled { IO.select([reader], nil, nil, 0) }
+    assert_nil scheduled { File.open(__FILE__) { |file| IO.select(nil, nil, [file, reader], 0.01) } }
+  end
+
+  def test_select_refuses_what_is_no_time
+    errors = scheduled { [-1, "1"].map { |value| assert_raises(ArgumentError, TypeError) { IO.select([], nil, nil, value) } } }
+    assert_equal ["time interval must not be negative", "can't convert String into time interval"], errors.map(&:message)
   end
 
   # epoll reports the hang-up whatever was asked for; select(2) doesn't.

@@ -166,24 +166,46 @@ class FiberSchedulerLifecycleTest < Minitest::Test
     assert_equal Signal.list["INT"], result.status.termsig, result.to_s
   end
 
+  def test_the_loop_is_an_interactive_thread_however_busy_it_is
+    result = process(<<~RUBY)
+      Headway.start
+      compute = -> { stop = Process.clock_gettime(1) + 0.05; nil while Process.clock_gettime(1) < stop }
+      Fiber.schedule { sleep 0.001; compute.call; print Headway.thread.batch? }
+      Fiber.scheduler.run
+      compute.call
+      print Headway.thread.batch?
+    RUBY
+    assert_equal "falsetrue", result.out, result.to_s
+  end
+
   def test_a_failed_fiber_fails_the_process
     result = process(%(Fiber.schedule { sleep 0.01; raise "lost?" }))
     refute_predicate result, :success?
     assert_match(/lost\? \(RuntimeError\)/, result.err)
   end
 
-  # The child has its parent's fibers and none of its selector.
-  def test_a_forked_child_leaves_its_parents_fibers_alone
+  # As from Ruby 4.0 on: it has no scheduler.
+  def test_a_forked_child_leaves_its_parents_fibers_behind
     result = process(<<~RUBY)
       reader, writer = IO.pipe
-      3.times { |number| Fiber.schedule { sleep 0.1; $stdout.syswrite("parent \#{number}\n") } }
+      ended = Thread::Queue.new
+      3.times { |number| Fiber.schedule { ended.pop; $stdout.syswrite("parent \#{number}\n") } }
+      Fiber.schedule { Headway.offload { ended.pop } }
       Fiber.schedule do
-        pid = fork { sleep 0.01; writer.syswrite("child\n"); IO.select(nil, nil, nil, 0.01); system("true") }
+        pid = fork do
+          sleep 0.01
+          IO.select(nil, nil, nil, 0.01)
+          system("true")
+          value = Headway.offload { Thread.new { 5 }.value } # another thread wakes us
+          Fiber.set_scheduler(Headway::FiberScheduler.new)
+          Fiber.schedule { sleep 0.01; writer.syswrite("child \#{value}\n") }
+        end
         Process.wait(pid)
         $stdout.syswrite(reader.readpartial(100) + "status \#{$?.exitstatus}\n")
+        ended.close
       end
     RUBY
-    assert_equal "child\nstatus 0\nparent 0\nparent 1\nparent 2\n", result.out, result.to_s
+    assert_equal "child 5\nstatus 0\nparent 0\nparent 1\nparent 2\n", result.out, result.to_s
   end
 
   def test_without_the_gem_the_error_names_it

@@ -28,6 +28,14 @@ class OffloadAsyncTest < Harness::IsolatedTest
       end
     end
 
+    def test_the_loop_is_an_interactive_thread
+      require "headway/async"
+      Headway.start
+      stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.05
+      batch = Sync { (nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop) || Headway.thread.batch? }
+      assert_equal false, batch
+    end
+
     def test_the_one_liner_leaves_other_pools_alone
       require "headway/async"
       own = Struct.new(:calls) do

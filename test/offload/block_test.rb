@@ -38,6 +38,12 @@ class OffloadBlockTest < Minitest::Test
     assert(error.backtrace.any? { |line| line.include?(__method__.to_s) }, error.backtrace.inspect)
   end
 
+  def test_an_exception_that_is_raised_again_does_not_grow
+    error = IOError.new("again")
+    sizes = Array.new(3) { assert_raises(IOError) { Headway.offload { raise error } }.backtrace.size }
+    assert_equal 1, sizes.uniq.size
+  end
+
   def test_the_cause_stays
     error = assert_raises(RuntimeError) do
       Headway.offload do
@@ -79,6 +85,13 @@ class OffloadBlockTest < Minitest::Test
     assert_equal [nil, nil], (Headway.offload { [Fiber[:left], Fiber[:set_there]] })
   end
 
+  def test_a_scheduler_of_the_block_ends_with_it
+    ended = false
+    Headway.offload { Fiber.set_scheduler(SelectScheduler.new) && Fiber.schedule { sleep(0.01) && ended = true } }
+    assert ended
+    assert_nil(Headway.offload { Fiber.scheduler })
+  end
+
   def test_a_timeout_in_the_block
     assert_raises(Timeout::Error) { Headway.offload { Timeout.timeout(0.02) { sleep 30 } } }
     assert_equal 1, (Headway.offload { 1 })
@@ -116,6 +129,7 @@ class OffloadBlockTest < Minitest::Test
   def test_a_deadline
     assert_raises(Headway::OffloadPool::DeadlineError) { Headway.offload(deadline: 0.02) { sleep 30 } }
     assert_raises(ArgumentError) { Headway.offload(deadline: -1) { nil } }
+    assert_equal 1, (SelectScheduler.run { Headway.offload(deadline: Float::INFINITY) { 1 } })
   end
 
   def test_no_block

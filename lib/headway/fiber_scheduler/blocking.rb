@@ -9,7 +9,7 @@ module Headway
       # @param timeout [Numeric, nil] seconds
       # @return [Boolean] false when the time was over
       def block(blocker, timeout = nil)
-        return Elsewhere.sleep(timeout) unless here?
+        return wait_aside(timeout) unless here?
 
         fiber = Fiber.current
         timer = resume_after(timeout, fiber) if timeout
@@ -27,10 +27,11 @@ module Headway
       # Ends a fiber's {#block}, from any thread. One that comes before the fiber has begun to wait is not lost: the fiber has
       # to hand over to the loop first, and the loop finds it.
       def unblock(_blocker, fiber)
+        @woken[fiber] = true
+        @aside[fiber]&.push(true)
         selector = @selector
         return if selector.nil? || closed?
 
-        @woken[fiber] = true
         selector.push(@waker) if @waker.queue?
         selector.wakeup
       end
@@ -38,8 +39,7 @@ module Headway
       # @param duration [Numeric, nil] seconds
       # @raise [ArgumentError, TypeError] as Kernel#sleep
       def kernel_sleep(duration = nil)
-        duration &&= seconds(duration)
-        here? ? block(:sleep, duration) : Elsewhere.sleep(duration)
+        block(:sleep, duration && seconds(duration))
         true
       end
 
@@ -47,7 +47,9 @@ module Headway
       #
       # @param duration [Numeric] seconds
       # @return what the block returns
-      def timeout_after(duration, exception, message)
+      def timeout_after(duration, exception, message, &block)
+        return Fiber.blocking { Timeout.timeout(duration, exception, message, &block) } unless here?
+
         fiber = Fiber.current
         # Ruby 3.3 asks for Timeout::Error where its threads get what no rescue in the block takes (net-http retries after the
         # former); 3.4 brings such an exception along.
@@ -76,7 +78,7 @@ module Headway
 
       # Lets every fiber that can run do so first.
       def yield
-        @selector.yield
+        here? ? @selector.yield : Thread.pass
       end
 
       # Stands in the selector's queue for an exception to be raised in a fiber.
@@ -87,6 +89,16 @@ module Headway
       private_constant :Interruption
 
       private
+
+      # As without a scheduler, but that {#unblock} ends it.
+      def wait_aside(timeout)
+        fiber = Fiber.current
+        @aside[fiber] = wake = Thread::Queue.new
+        @woken.key?(fiber) || Fiber.blocking { wake.pop(timeout: timeout) } || false
+      ensure
+        @aside.delete(fiber)
+        @woken.delete(fiber)
+      end
 
       def resume_after(duration, fiber)
         after(duration) { fiber.transfer(false) }

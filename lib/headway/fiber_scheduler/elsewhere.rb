@@ -2,15 +2,9 @@
 
 module Headway
   class FiberScheduler
-    # What hooks do where the loop isn't: on a worker thread (IO.copy_stream calls hooks from one), and in a forked child, which
-    # has the fibers of its parent but not its selector. They wait as if there were no scheduler.
+    # What hooks do where there is no handing over to the loop (see #here?): they wait as if there were no scheduler.
     module Elsewhere
       module_function
-
-      def sleep(duration)
-        Fiber.blocking { duration ? Kernel.sleep(duration) : Kernel.sleep }
-        true
-      end
 
       def io_wait(io, events, timeout)
         Fiber.blocking { io.wait(events, timeout) } || false

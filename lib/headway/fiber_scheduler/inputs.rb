@@ -6,6 +6,10 @@ module Headway
     module Inputs
       include Native::IOHooks if Headway.supported?
 
+      # Before Ruby 4.0 nobody tells a fiber that the IO it waits for was closed: they are looked for so often.
+      CLOSED_EVERY = (1.0 if RUBY_VERSION < "4")
+      private_constant :CLOSED_EVERY
+
       # @param events [Integer] of IO::READABLE, IO::WRITABLE and IO::PRIORITY
       # @param timeout [Numeric, nil] seconds; nil: the IO's own, which raises
       # @return [Integer, false] the events that are there; false when the time was over
@@ -20,6 +24,7 @@ module Headway
           timer = after(limit) { fiber.raise(IO::TimeoutError, "Blocking operation timed out!") }
         end
         @selecting[fiber] = io
+        look_for_closed unless @looking
         @selector.io_wait(fiber, io, events)
       ensure
         if fiber
@@ -31,6 +36,7 @@ module Headway
 
       # @return [Array<Array<IO>>, nil] as IO.select
       def io_select(readable, writable = nil, priority = nil, timeout = nil)
+        timeout &&= seconds(timeout)
         return Elsewhere.select(readable, writable, priority, timeout) unless here?
 
         ready = Elsewhere.select(readable, writable, priority, 0)
@@ -47,6 +53,15 @@ module Headway
       end
 
       private
+
+      def look_for_closed
+        @looking = after(CLOSED_EVERY) do
+          @looking = nil
+          closed = @selecting.select { |_, io| io.is_a?(IO) && io.closed? }
+          closed.each { |fiber, io| fiber.raise(IOError, "stream closed in another thread") if @selecting[fiber].equal?(io) }
+          look_for_closed unless @selecting.empty?
+        end
+      end
 
       # Called by {Native::IOHooks} for who calls a hook from Ruby code.
       def read_in_selector(io, buffer, first, second)

@@ -28,7 +28,9 @@ module Headway
       # On a worker.
       def call
         @storage&.each { |key, value| Fiber[key] = value }
-        @block.call
+        result = @block.call
+        Fiber.set_scheduler(nil) # one of the block's own: it ends as with its thread
+        result
       rescue UncaughtThrowError => error
         @leave = error
         nil

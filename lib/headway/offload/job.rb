@@ -12,7 +12,9 @@ module Headway
       INTERRUPTIBLE = { Object => :immediate }.freeze
       # What came too late for the job; a kill is none and waits until the worker is idle.
       TOO_LATE = { Exception => :immediate }.freeze
-      private_constant :INTERRUPTIBLE, :TOO_LATE
+      # Seconds: no scheduler's clock goes so far as to Float::INFINITY.
+      LONGEST = 1_000_000
+      private_constant :INTERRUPTIBLE, :TOO_LATE, :LONGEST
 
       # @return [:queued, :running, :ran, :withdrawn]
       attr_reader :state
@@ -32,7 +34,8 @@ module Headway
         @pool = pool
         @work = work
         @place = place
-        @deadline = deadline && now + deadline
+        @since = now
+        @deadline = deadline && @since + [deadline, LONGEST].min
         @lock = Mutex.new
         @finished = Thread::Queue.new
         @state = :queued
@@ -40,6 +43,12 @@ module Headway
         @worker = @value = @wall_ns = @cpu_ns = nil
         @error = WorkerError.new("the thread that ran this operation was killed")
       end
+
+      # @return [Boolean] whether it waits for a worker
+      def queued? = @state == :queued
+
+      # @return [Float] seconds since it was made
+      def age = now - @since
 
       # @return [Boolean] whether its deadline passed before it was done
       def late? = @late

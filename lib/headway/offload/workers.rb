@@ -44,10 +44,11 @@ module Headway
         @threads[Thread.current] = job if @threads.key?(Thread.current)
       end
 
-      def serve_one(job)
+      # One for each that was queued; which is up to the line.
+      def serve_one(queued)
+        job = @line.next { @lock.synchronize { @counts[:withdrawn] += 1 } } || queued
         note(job)
-        ran = job.run
-        @lock.synchronize { @counts[:withdrawn] += 1 } unless ran
+        job.run
       ensure
         note(nil)
       end

@@ -4,10 +4,10 @@ module Headway
   module Bench
     # One way to run blocking operations under a fiber scheduler.
     class OffloadArm < Arm
-      # The gem each needs; the first four run under Headway's scheduler.
+      # The gem each needs; those that need io-event run under Headway's fiber scheduler. Under _fair its scheduler of threads is on, too.
       KINDS = {
         "no_hook" => "io-event", "thread_per_op" => "io-event", "fixed_pool" => "io-event", "headway" => "io-event",
-        "async" => "async", "async_headway" => "async"
+        "headway_fair" => "io-event", "async" => "async", "async_headway" => "async", "async_headway_fair" => "async"
       }.freeze
       DEFAULTS = KINDS.keys.freeze
 

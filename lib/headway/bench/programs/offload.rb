@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Fibers compress random bytes, and one ticks every millisecond: how long do they take, and how long does the loop stand still?
-# Then, if "small" is set, what short operations cost, in turns with and without the arm's hook.
+# Then, if "small" is set, what short operations cost, in turns with and without the arm's hook (and Headway's scheduler of threads).
 # Usage: offload.rb '{"arm": "headway", "fibers": 6, "mib": 8, "small": true, "rounds": 15}'
 
 require "etc"
@@ -11,7 +11,8 @@ require "zlib"
 require_relative "../../../headway"
 
 config = JSON.parse(ARGV.fetch(0))
-ARM = config.fetch("arm")
+FAIR = config.fetch("arm").end_with?("_fair") # with Headway's scheduler of threads on
+ARM = config.fetch("arm").delete_suffix("_fair")
 require "async" if ARM.start_with?("async")
 
 def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
@@ -61,12 +62,15 @@ end
 
 # Runs the block on the loop's fiber and the loop to its end, under a scheduler with the pool.
 def loop_with(pool)
+  Headway.start(policy: :fair) if FAIR && pool
   Thread.new do
     scheduler = make_scheduler(pool)
     Fiber.set_scheduler(scheduler)
     yield
     scheduler.run
   end.join
+ensure
+  Headway.stop if FAIR && pool
 end
 
 def measure_deflate(pool, fibers, bytes)
