@@ -22,7 +22,7 @@ module Headway
         File.writable?(@directory) or raise SettingError, "directory is #{directory.inspect}: give one that can be written to"
         @reporter = Reporter.new(every: every, to: @directory) { |families| publish(families) }.start
       rescue SystemCallError, TypeError => error
-        raise SettingError, "directory is #{directory.inspect}: give one that can be written to (#{error.message})"
+        raise SettingError, "directory is #{directory.inspect}: give one that can be written to (#{error.message.sub(/ @ .*/, "")})"
       end
 
       # @param own [Array<Family>] of this process
