@@ -112,14 +112,22 @@ module Headway
       end
     end
 
-    # A flight recorder without a file, which only captures look into. A stream is somebody's who wants all of it.
+    # A flight recorder without a file, which only captures look into. A stream is somebody's who wants all of it, unless its disk
+    # was full.
     def record(client, on)
-      return client.record(mode: "flight") if on == true
+      [true, false].include?(on) or raise Refused.new(400, "on is #{on.inspect[0, 20]}: give true or false")
+      recorder = client.recorder || {}
+      return client.stop_recording if !on && recorder[:mode] != "stream"
+      raise Refused.new(422, "process #{client.pid} streams to a file: whoever started that stops it") unless on
 
-      on == false or raise Refused.new(400, "on is #{on.inspect[0, 20]}: give true or false")
-      raise Refused.new(422, "process #{client.pid} streams to a file: whoever started that stops it") if client.recorder&.fetch(:mode) == "stream"
+      end_failed(client) if recorder[:failure]
+      client.record(mode: "flight")
+    end
 
+    def end_failed(client)
       client.stop_recording
+    rescue Control::ClientError
+      nil # it says what had failed
     end
 
     def client(wanted)

@@ -33,6 +33,9 @@ add_status(struct hw_text *answer, const struct hw_recorder_status *status)
         hw_text_key(answer, counters[i].name);
         hw_text_number(answer, counters[i].value);
     }
+    hw_text_key(answer, "failure");
+    if (status->failure) hw_text_cstring(answer, strerror(status->failure));
+    else hw_text_add(answer, "null");
     hw_text_add(answer, "}");
 }
 

@@ -48,11 +48,14 @@ module Headway
 
       # Renamed into place, so that nobody reads half a file. A master that only forks has nothing to tell, and is no worker.
       def publish(families)
+        draft = "#{path}.new"
         return unless Headway.started? || Metrics.worker?
 
-        draft = "#{path}.new"
         File.write(draft, JSON.generate([Metrics.worker, families.map { |family| dump(family) }]))
         File.rename(draft, path)
+      rescue SystemCallError # the disk is full
+        FileUtils.rm_f(draft)
+        raise
       end
 
       def dump(family)

@@ -106,7 +106,7 @@ module Headway
         living = stats[:threads].select { |thread| thread[:alive] }
         shown = living.max_by(MOST_THREADS) { |thread| thread[:running] + thread[:ready] }.sort_by { |thread| thread[:number] }
         stats.slice(:pid, :headway, :ruby, :policy, :preempt, :quantum_ms, :wall, :blame)
-             .merge(recorder: stats.dig(:recorder, :mode),
+             .merge(recorder: (stats.dig(:recorder, :mode) unless stats.dig(:recorder, :failure)),
                     command: cut(Control::Processes.command_of(stats[:pid]) || stats[:command]), process: stats[:process].slice(*PROCESS),
                     threads: shown.map { |thread| thread.slice(*THREAD).merge(name: cut(thread[:name])) },
                     threads_left_out: living.size - shown.size + stats.fetch(:threads_left_out, 0))
