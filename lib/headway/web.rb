@@ -2,7 +2,7 @@
 
 require "json"
 
-require_relative "../headway"
+require_relative "base"
 require_relative "integrations/options"
 require_relative "web/access"
 require_relative "web/assets"

@@ -74,6 +74,7 @@ class RailsTest < Minitest::Test
   RUBY
 
   def test_requests_jobs_and_queries_in_rails
+    write("config/puma.rb", "plugin :headway") # which loads Headway before there is Rails
     rails("config.headway.policy = :observe; config.headway.server_timing = true;" \
           "config.headway.recorder = { file: 'out.headway' }")
     response = get(@port, "/items/7")
@@ -133,6 +134,7 @@ class RailsTest < Minitest::Test
     write("app.rb", APP)
     run = Harness::RubyProcess.eval(<<~RUBY, env: database.merge("RAILS_ENV" => "production"))
       Dir.chdir("#{@directory}")
+      Dir.mkdir("log")
       require "./app"
       require "rails/generators"
       Rails::Generators.invoke("headway:install", ["--quiet"], destination_root: Dir.pwd)

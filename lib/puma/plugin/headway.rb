@@ -12,7 +12,7 @@ require "puma" # pumactl, which reads the configuration too, has but parts of it
 require "puma/plugin"
 require "puma/dsl"
 require "puma/server"
-require "headway"
+require "headway/base"
 require "headway/puma"
 require "headway/integrations/log" if Headway.supported?
 
