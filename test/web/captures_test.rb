@@ -92,15 +92,15 @@ class WebCapturesTest < Minitest::Test
   end
 
   def test_a_stream_whose_disk_was_full_makes_place
-    client = Headway::Control::Client.new(Process.pid, Headway::Control.path)
     before = Process.getrlimit(:FSIZE)
     previous = trap("XFSZ", "IGNORE")
+    web = web(controls: ->(_) { true })
+    client = Headway::Control::Client.new(Process.pid, Headway::Control.path)
     Process.setrlimit(:FSIZE, 4096, before.last)
     Headway::Recorder.start(file: File.join(@folder, "out.headway"))
     3000.times { Headway.mark("more") } while Headway::Recorder.recording?
     Process.setrlimit(:FSIZE, *before)
     assert_equal "File too large", client.recorder[:failure]
-    web = web(controls: ->(_) { true })
     assert_nil state(web)[:processes].first[:recorder]
     assert_equal 200, record_through(web, true).status
     assert_equal ["flight", nil], client.recorder.values_at(:mode, :failure)
