@@ -171,8 +171,9 @@ tell(struct hw_recorder *r, struct hw_recorder_status *status)
     uint64_t dropped = hw_ring_dropped(&r->ring), claimed = hw_ring_claimed(&r->ring) - r->ring.floor;
     if (r->set.flight) claimed -= dropped < claimed ? dropped : claimed;
     *status = (struct hw_recorder_status){ .flight = r->set.flight, .events = claimed, .dropped = dropped, .bytes = r->bytes,
-                                           .slots = hw_ring_slots(&r->ring), .failure = atomic_load(&r->failure) };
+                                           .slots = hw_ring_slots(&r->ring) };
     hw_recorder_path(r, status->path);
+    status->failure = atomic_load(&r->failure);
 }
 
 int
