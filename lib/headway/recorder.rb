@@ -35,8 +35,7 @@ module Headway
         return false unless Headway.started? || Headway.start(policy: :observe)
 
         stop
-        reason = no_place(options) ||
-                 Native.record_start(options.file, options.flight?, options.events, nanoseconds(options.wait_threshold),
+        reason = Native.record_start(options.file, options.flight?, options.events, nanoseconds(options.wait_threshold),
                                      nanoseconds(options.seconds), about)
         return refuse(options, reason) if reason
 
@@ -120,19 +119,6 @@ module Headway
       def refuse(options, reason)
         Notices.add("recording is off: #{[options.file, reason].compact.join(": ")}")
         false
-      end
-
-      # A flight recorder opens its file when it dumps, which would be late to learn that it can't.
-      #
-      # @return [String, nil] what is wrong
-      def no_place(options)
-        return unless options.flight? && options.file
-
-        directory = File.dirname(options.file)
-        fault = if !File.directory?(directory) then Errno::ENOENT
-                elsif !File.writable?(directory) then Errno::EACCES
-                end
-        fault&.new&.message
       end
 
       def nanoseconds(seconds)
