@@ -1,4 +1,4 @@
-/* Headway::Native: the methods lib/headway.rb builds its face on, fork, and the end of the process.
+/* Headway::Native: the methods lib/headway/face.rb builds its face on, fork, and the end of the process.
  *
  * Suggested reading order: core/policy.h (who must give way and when), core/scheduler.h (states and invariants), core/runtime.h
  * (locks, who calls what), hooks.c, yield.c; for the control socket core/control.h, control_methods.c.

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../headway"
+require_relative "base"
 begin
   require "async"
 rescue LoadError => error

@@ -33,15 +33,15 @@ module Headway
       private
 
       # By absolute path, because under `bundle exec` the gem need not be in the bundle. The last place on the load path
-      # leaves the program's own files in front. Loaded, not required: when the program requires Headway itself, this copy or
-      # another one, that finds this one in force, and joins it to the Rails there may be by then.
+      # leaves the program's own files in front. When the program requires Headway itself, this copy or another one, that finds this
+      # one in force, and joins it to the Rails there may be by then.
       def load_headway
         return if Headway.respond_to?(:start)
 
         lib = File.expand_path("..", __dir__)
         require "rbconfig" # which --disable=gems leaves out
         $LOAD_PATH.push(lib) unless $LOAD_PATH.include?(lib)
-        load File.join(lib, "headway.rb")
+        require File.join(lib, "headway", "base")
       end
 
       # The command itself writes the file it was told to. A Ruby it started writes one of its own, as a forked child does.

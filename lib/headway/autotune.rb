@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../headway"
+require_relative "base"
 require_relative "notices"
 require_relative "integrations/guard"
 require_relative "integrations/options"

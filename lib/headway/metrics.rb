@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../headway"
+require_relative "base"
 require_relative "notices"
 require_relative "integrations/worker"
 
@@ -82,7 +82,10 @@ module Headway
       #
       # @param source [#families] a {Counter}, a {Histogram}, or anything that answers Array<{Family}>
       # @return [void]
+      # @raise [SettingError]
       def register(source)
+        raise SettingError, "#{source.inspect[0, 60]} has no figures: give something with a method families" unless source.respond_to?(:families)
+
         @sources |= [source]
         nil
       end

@@ -3,6 +3,10 @@
 module Headway
   # Reasons why something is off. Each is kept, and said on stderr once.
   module Notices
+    # A receiver whose every failure has other words must not fill a memory.
+    MOST = 100
+    private_constant :MOST
+
     @all = []
 
     class << self
@@ -14,10 +18,12 @@ module Headway
       # @param text [String]
       # @return [void]
       def add(text)
-        return if @all.include?(text)
+        return if @all.include?(text) || @all.size >= MOST
 
         @all << text
         warn("headway: #{text}")
+      rescue IOError, SystemCallError
+        nil # stderr is gone
       end
 
       private

@@ -84,8 +84,10 @@ module Headway
 
       def append_info_to_payload(payload)
         super
-        work = Work.current
-        payload[:gvl_wait] = work.waiting if work&.measured?
+        Integrations::Guard.guard("Headway's part of the log") do
+          work = Work.current
+          payload[:gvl_wait] = work.waiting if work&.measured?
+        end
       end
     end
   end

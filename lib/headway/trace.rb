@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../headway"
+require_relative "base"
 
 module Headway
   # What one or several trace files say: who ran, who waited and because of whom. The files, each of one process, are brought to

@@ -2,7 +2,7 @@
 
 require "json"
 
-require_relative "../headway"
+require_relative "base"
 require_relative "integrations/options"
 require_relative "web/access"
 require_relative "web/assets"
@@ -35,7 +35,8 @@ module Headway
       attr_reader :status
     end
 
-    # @param controls [#call, nil] given env, whether this request may change policy and quantum; nil: none may
+    # @param controls [#call, nil] given env, whether this request may change policy and quantum, and start and stop flight recorders;
+    #   nil: none may
     # @param directory [String, nil] where captures are kept, the same for all processes of the application; default: one in the
     #   system's directory for temporary files
     # @yield [env] whether this request may be answered; may be left out in development alone
@@ -88,7 +89,8 @@ module Headway
       Origin.check(env)
       case path
       when "/captures" then json(201, capture(body_of(env)))
-      when "/settings" then json(200, settings(env, body_of(env)))
+      when "/settings" then json(200, controlled(env) { |client, wanted| { settings: client.set(wanted.slice(:policy, :quantum_ms, :preempt)) } })
+      when "/recorder" then json(200, controlled(env) { |client, wanted| { recorder: record(client, wanted[:on]) } })
       else nothing
       end
     rescue Captures::Error => error
@@ -99,15 +101,33 @@ module Headway
       { name: @captures.take(client(wanted)), captures: @captures.list }
     end
 
-    def settings(env, wanted)
-      @access.controls?(env) or raise Refused.new(403, "settings can't be changed from here: see Headway::Web's option controls")
-      { settings: change(client(wanted), wanted.slice(:policy, :quantum_ms, :preempt)) }
+    def controlled(env)
+      @access.controls?(env) or raise Refused.new(403, "nothing can be changed from here: see Headway::Web's option controls")
+      wanted = body_of(env)
+      process = client(wanted)
+      begin
+        yield(process, wanted).tap { @processes.forget }
+      rescue Control::ClientError => error
+        raise Refused.new(422, error.message)
+      end
     end
 
-    def change(client, settings)
-      client.set(settings)
-    rescue Control::ClientError => error
-      raise Refused.new(422, error.message)
+    # A flight recorder without a file, which only captures look into. A stream is somebody's who wants all of it, unless its disk
+    # was full.
+    def record(client, on)
+      [true, false].include?(on) or raise Refused.new(400, "on is #{on.inspect[0, 20]}: give true or false")
+      recorder = client.recorder || {}
+      return client.stop_recording if !on && recorder[:mode] != "stream"
+      raise Refused.new(422, "process #{client.pid} streams to a file: whoever started that stops it") unless on
+
+      end_failed(client) if recorder[:failure]
+      client.record(mode: "flight")
+    end
+
+    def end_failed(client)
+      client.stop_recording
+    rescue Control::ClientError
+      nil # it says what had failed
     end
 
     def client(wanted)

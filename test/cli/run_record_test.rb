@@ -77,6 +77,22 @@ class RunRecordTest < Minitest::Test
     end
   end
 
+  # Nobody would end it any more.
+  def test_a_signal_before_it_can_be_passed_on_leaves_no_command_behind
+    reader, writer = IO.pipe
+    run = Harness::RubyProcess.eval(<<~RUBY, pass: { writer.fileno => writer })
+      require "headway/cli/command"
+      require "headway/cli/supervision"
+      Headway::CLI::Supervision.singleton_class.define_method(:fork) { |&block| super(&block).tap { Process.kill(:TERM, Process.pid); sleep } }
+      Headway::CLI::Supervision.run { IO.for_fd(#{writer.fileno}).puts("alone") }
+    RUBY
+    writer.close
+    assert_equal Signal.list["TERM"], run.status.termsig, run.to_s
+    assert_empty reader.read
+  ensure
+    reader&.close
+  end
+
   # KILL can't be trapped, and Ruby keeps SEGV for itself: no reason for a backtrace, nor for leaving the trace behind.
   def test_a_command_that_was_killed_or_crashed_is_told_by_the_status
     in_directory do |directory|

@@ -43,7 +43,7 @@ class ControlProtocolTest < Minitest::Test
     assert_equal [true, 1, 2.5], worker.values_at(:alive, :count, :quantum_ms)
     assert_includes %w[running ready suspended], worker[:state]
     assert_equal [false, nil, nil], asked[:threads].find { |row| row[:name] == "gone" }.values_at(:alive, :number, :state)
-    assert_equal 0, asked[:threads_left_out]
+    assert_equal [0, nil], asked.values_at(:threads_left_out, :recorder)
   end
 
   def test_times_of_a_thread_add_up

@@ -37,6 +37,7 @@ class ControlRecordTest < Minitest::Test
     assert_bad_usage(/nothing is recorded in this process/, record(pid, "stop"))
     assert_equal "nothing is recorded\n", cli("ctl", pid, "get", "recorder").out
     assert_bad_usage(/no recording to #{file}: File exists/, record(pid, "start", file))
+    assert_bad_usage(%r{no recording to /nonexistent/x: No such file or directory}, record(pid, "start", "--mode", "flight", "/nonexistent/x"))
   end
 
   def test_a_flight_recording

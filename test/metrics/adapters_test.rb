@@ -81,6 +81,12 @@ class MetricsAdaptersTest < Harness::TrapTest
     reporter&.stop
   end
 
+  # Applications that have the API alone, whose provider does nothing.
+  def test_open_telemetry_without_a_provider
+    run = Harness::RubyProcess.eval("require 'headway'; Headway.start; reporter = Headway::Metrics::Adapters::OpenTelemetry.install; reporter.stop; p Headway.notices")
+    assert_equal "[]\n", run.out, run.to_s
+  end
+
   def test_statsd
     server = UDPSocket.new.tap { |socket| socket.bind("127.0.0.1", 0) }
     work
@@ -109,7 +115,9 @@ class MetricsAdaptersTest < Harness::TrapTest
       reporter.stop
     end
     assert_match(/\Aheadway: metrics don't reach StatsD at no\.such\.host\.invalid:8125: .+\n\z/, err)
-    assert_raises(Headway::SettingError) { Adapters::StatsD.install(every: 0) }
+    [{ every: 0 }, { port: "8125" }, { port: 99_999 }, { host: nil }].each do |options|
+      assert_raises(Headway::SettingError, options.inspect) { Adapters::StatsD.install(**options) }
+    end
   end
 
   def test_a_forked_child_reports_too

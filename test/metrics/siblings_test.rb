@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "headway"
+require "timeout"
 require "tmpdir"
 
 # Files of processes that share a directory.

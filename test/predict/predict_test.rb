@@ -114,6 +114,19 @@ class PredictTest < PredictCase
     assert_match(/no requests are marked/, object["cautions"].first)
   end
 
+  # The one that takes requests is not to be told from the one that only sleeps.
+  def test_a_server_s_trace_without_marks_is_refused
+    encoder = TraceEncoder.new(policy: "observe").thread(1, "puma srv tp 001")
+    events = [[ns(0), 1, :known, 2]]
+    100.times { |i| events << [ns((i * 10) + 2), 1, :suspended] << [ns((i + 1) * 10), 1, :ready] << [ns((i + 1) * 10), 1, :resumed] }
+    path = write(encoder.events(*events).dropped(0, 0).end)
+    %w[predict advise].each do |command|
+      status, out, err = run_cli(command, path)
+      assert_equal [1, ""], [status, out]
+      assert_match(/\Aheadway: can't #{command} from this trace: no requests are marked, which a server's trace needs: .*Headway::Rack.*\n\z/, err)
+    end
+  end
+
   def test_a_trace_that_was_cut_short_is_read_up_to_there
     bytes = one_thread(2_000) { [1, 1, 4, 1] }.bytes
     path = File.join(@directory, "cut.headway")

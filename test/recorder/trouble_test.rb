@@ -8,9 +8,10 @@ class RecorderTroubleTest < Harness::RecorderTest
     run = program(<<~RUBY)
       p Headway.start(policy: :fair, record: "/nonexistent/out.headway"), Headway::Recorder.recording?, Headway.notices
       p Headway::Recorder.start(file: "/nonexistent/out.headway")
+      p Headway::Recorder.start(file: "/nonexistent/out.headway", mode: :flight) # not only when it dumps
     RUBY
     assert run.success?, run
-    assert_match(/\Atrue\nfalse\n\["recording is off: .*No such file or directory"\]\nfalse\n\z/, run.out)
+    assert_match(/\Atrue\nfalse\n\["recording is off: .*No such file or directory"\]\nfalse\nfalse\n\z/, run.out)
     assert_equal 1, run.err.lines.size, run.err
   end
 

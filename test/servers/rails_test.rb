@@ -3,35 +3,22 @@
 require "test_helper"
 require "headway"
 require "json"
+require "servers/rails_application"
 require "servers/server_process"
 
 # Headway in a real Rails application, served by Puma.
 class RailsTest < Minitest::Test
   include Harness::Serving
 
-  APP = <<~'RUBY'
-    require "logger"
-    require "rails"
-    require "active_record/railtie"
-    require "action_controller/railtie"
-    require "active_job/railtie"
-    require "headway"
-
-    class Shop < Rails::Application
-      config.load_defaults 7.1
-      config.root = __dir__
-      config.eager_load = false
-      config.secret_key_base = "x" * 64
-      config.hosts.clear
-      config.logger = Logger.new($stdout)
-      config.active_job.queue_adapter = :inline
-      routes.append do
-        get "/items/:id", to: "items#show"
-        get "/fails", to: "items#fail"
-        get "/state", to: "items#state"
-        get "/stop", to: "items#stop"
-      end
+  APP = Harness::RailsApplication.text("active_record", "action_controller", "active_job", <<~RUBY) + <<~'RUBY'
+    config.active_job.queue_adapter = :inline
+    routes.append do
+      get "/items/:id", to: "items#show"
+      get "/fails", to: "items#fail"
+      get "/state", to: "items#state"
+      get "/stop", to: "items#stop"
     end
+  RUBY
 
     class Item < ActiveRecord::Base; end
 
@@ -87,6 +74,7 @@ class RailsTest < Minitest::Test
   RUBY
 
   def test_requests_jobs_and_queries_in_rails
+    write("config/puma.rb", "plugin :headway") # which loads Headway before there is Rails
     rails("config.headway.policy = :observe; config.headway.server_timing = true;" \
           "config.headway.recorder = { file: 'out.headway' }")
     response = get(@port, "/items/7")
@@ -146,6 +134,7 @@ class RailsTest < Minitest::Test
     write("app.rb", APP)
     run = Harness::RubyProcess.eval(<<~RUBY, env: database.merge("RAILS_ENV" => "production"))
       Dir.chdir("#{@directory}")
+      Dir.mkdir("log")
       require "./app"
       require "rails/generators"
       Rails::Generators.invoke("headway:install", ["--quiet"], destination_root: Dir.pwd)

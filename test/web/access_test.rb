@@ -59,7 +59,7 @@ class WebAccessTest < Minitest::Test
       OWN.except("HTTP_X_HEADWAY_TOKEN"), OWN.except("HTTP_COOKIE"), OWN.merge("HTTP_X_HEADWAY_TOKEN" => "u" * 32), OWN.merge("HTTP_COOKIE" => "headway_web="),
       OWN.merge("HTTP_COOKIE" => "headway_web=x", "HTTP_X_HEADWAY_TOKEN" => "x")
     ]
-    strangers.each { |env| %w[/captures /settings].each { |path| assert_equal 403, post(web, path, { pid: Process.pid }, env).status, env } }
+    strangers.each { |env| %w[/captures /settings /recorder].each { |path| assert_equal 403, post(web, path, { pid: Process.pid }, env).status, env } }
     refute_path_exists @captures
     # Ours are let through to what they ask of a process that is none of ours.
     [OWN, OWN.except("HTTP_SEC_FETCH_SITE").merge("HTTP_ORIGIN" => "https://#{HOST}")].each do |env|
@@ -68,7 +68,7 @@ class WebAccessTest < Minitest::Test
   end
 
   def test_get_changes_nothing_and_other_verbs_are_refused
-    %w[/captures /settings].each { |path| assert_equal 404, get(web, path, OWN).status }
+    %w[/captures /settings /recorder].each { |path| assert_equal 404, get(web, path, OWN).status }
     %w[PUT DELETE PATCH OPTIONS].each do |verb|
       assert_equal [405, "GET, HEAD, POST"], ask(web, verb, "/captures", OWN).then { |response| [response.status, response["allow"]] }
     end
@@ -98,9 +98,11 @@ class WebAccessTest < Minitest::Test
     [nil, ->(_) { false }, ->(env) { env["HTTP_X_USER"] == "admin" }].each do |controls|
       web = web(controls: controls)
       assert_equal 403, post(web, "/settings", { pid: Process.pid, quantum_ms: 20 }).status
+      assert_equal 403, post(web, "/recorder", { pid: Process.pid, on: true }).status
       assert_includes get(web, "/").body, 'data-controls="false"'
     end
     assert_equal 100, Headway.quantum_ms
+    refute_predicate Headway::Recorder, :recording?
     web = web(controls: ->(env) { env["HTTP_X_USER"] == "admin" })
     admin = OWN.merge("HTTP_X_USER" => "admin")
     assert_includes get(web, "/", admin).body, 'data-controls="true"'

@@ -63,8 +63,50 @@ class WebCapturesTest < Minitest::Test
   def test_without_a_flight_recorder_it_says_what_to_do
     response = capture(web)
     assert_equal 422, response.status
-    assert_equal "no flight recorder runs in this process: start one with Headway::Recorder.start(mode: :flight)", error_of(response)
+    assert_equal "no flight recorder runs in this process: start one here or with Headway::Recorder.start(mode: :flight)", error_of(response)
     assert_equal ["lock"], Dir.children(@captures)
+  end
+
+  def test_a_flight_recorder_is_started_and_stopped
+    web = web(controls: ->(_) { true })
+    recorded = -> { state(web)[:processes].find { |process| process[:pid] == Process.pid }[:recorder] }
+    assert_nil recorded.call
+    2.times do
+      assert_equal 200, record_through(web, true).status
+      assert_equal [:flight, nil, "flight"], Headway::Recorder.stats.values_at(:mode, :file) << recorded.call
+      assert_equal [422, "a recording is under way in this process: stop it first"], record_through(web, true).then { |answer| [answer.status, error_of(answer)] }
+      assert_equal 201, capture(web).status
+      assert_equal 200, record_through(web, false).status
+      assert_equal [nil, nil], [Headway::Recorder.stats[:mode], recorded.call]
+    end
+    assert_equal [422, "nothing is recorded in this process"], record_through(web, false).then { |answer| [answer.status, error_of(answer)] }
+    [nil, "true", 1, { "file" => "/tmp/x" }].each { |on| assert_equal 400, record_through(web, on).status, on.inspect }
+  end
+
+  def test_a_stream_is_left_alone
+    Headway::Recorder.start(file: File.join(@folder, "out.headway"))
+    web = web(controls: ->(_) { true })
+    answers = [true, false].map { |on| error_of(record_through(web, on)) }
+    assert_equal ["a recording is under way in this process: stop it first", "process #{Process.pid} streams to a file: whoever started that stops it"], answers
+    assert_equal [:stream, "stream"], [Headway::Recorder.stats[:mode], state(web)[:processes].first[:recorder]]
+  end
+
+  def test_a_stream_whose_disk_was_full_makes_place
+    before = Process.getrlimit(:FSIZE)
+    previous = trap("XFSZ", "IGNORE")
+    web = web(controls: ->(_) { true })
+    client = Headway::Control::Client.new(Process.pid, Headway::Control.path)
+    Process.setrlimit(:FSIZE, 4096, before.last)
+    Headway::Recorder.start(file: File.join(@folder, "out.headway"))
+    3000.times { Headway.mark("more") } while Headway::Recorder.recording?
+    Process.setrlimit(:FSIZE, *before)
+    assert_equal "File too large", client.recorder[:failure]
+    assert_nil state(web)[:processes].first[:recorder]
+    assert_equal 200, record_through(web, true).status
+    assert_equal ["flight", nil], client.recorder.values_at(:mode, :failure)
+  ensure
+    Process.setrlimit(:FSIZE, *before)
+    trap("XFSZ", previous || "DEFAULT")
   end
 
   def test_one_at_a_time
@@ -114,6 +156,8 @@ class WebCapturesTest < Minitest::Test
   end
 
   private
+
+  def record_through(web, on) = post(web, "/recorder", { pid: Process.pid, on: on })
 
   def with_constant(owner, name, value)
     before = owner.const_get(name)

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "headway"
+require "headway/control/client"
 require "harness/timing"
 require "report/known_page"
 require "servers/server_process"
@@ -85,6 +86,20 @@ class WebPageTest < Minitest::Test
     assert_equal "null", evaluate("self.origin"), "the report is in a sandbox"
   end
 
+  def test_the_flight_recorder_is_started_and_stopped
+    visit
+    assert evaluate("document.getElementById('recorder').hidden")
+    allow("controls")
+    visit
+    [["Stopped.", "No flight recorder runs.", "Start recorder"], ["Started.", "The flight recorder runs.", "Stop recorder"]].each do |word, now, label|
+      press("#recorder")
+      await(word) { %w[#captured #recorder-now #recorder].map { |id| text(id) } == [word, now, label] }
+    end
+    # As much as the other tests find.
+    client = Headway::Control::Client.new(@server.pid, File.join(self.class.folder, "sockets", "#{@server.pid}.sock"))
+    await("events") { client.recorder[:events] > 1000 }
+  end
+
   def test_settings_are_off_until_they_are_allowed
     visit
     assert_equal [true, false], evaluate("['settings-form', 'settings-off'].map((id) => document.getElementById(id).hidden)")
@@ -140,8 +155,8 @@ class WebPageTest < Minitest::Test
   def test_the_keyboard_reaches_everything
     allow("controls")
     visit
-    reached = Array.new(12) { browser.key("Tab"); evaluate("document.activeElement.id || document.activeElement.className || document.activeElement.tagName") }
-    assert_empty %w[skip process pause capture policy quantum apply] - reached
+    reached = Array.new(14) { browser.key("Tab"); evaluate("document.activeElement.id || document.activeElement.className || document.activeElement.tagName") }
+    assert_empty %w[skip process pause capture recorder policy quantum apply] - reached
     evaluate("document.getElementById('pause').focus()")
     browser.key(" ")
     assert_equal "Go on", text("#pause")

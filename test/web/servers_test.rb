@@ -3,6 +3,7 @@
 require "test_helper"
 require "headway"
 require "json"
+require "servers/rails_application"
 require "servers/server_process"
 
 # Headway::Web in real servers: two Puma workers, Rails.
@@ -17,25 +18,10 @@ class WebServersTest < Minitest::Test
     run ->(_) { sleep 0.001; [200, {}, [Process.pid.to_s]] }
   RUBY
 
-  RAILS = <<~RUBY
-    require "logger"
-    require "rails"
-    require "action_controller/railtie"
-    require "headway"
-
-    class Shop < Rails::Application
-      config.load_defaults 7.1
-      config.root = __dir__
-      config.eager_load = false
-      config.secret_key_base = "x" * 64
-      config.hosts.clear
-      config.logger = Logger.new($stdout)
-      config.headway.recorder = { mode: :flight, events: 5000 }
-      config.content_security_policy { |policy| policy.default_src :none }
-      routes.append { mount Headway::Web.new(directory: "captures") { |env| ActionDispatch::Request.new(env).params["key"] != "wrong" } => "/ops/headway" }
-    end
-    Shop.initialize!
-    run Shop
+  RAILS = Harness::RailsApplication.text("action_controller", <<~RUBY) + "Shop.initialize!\nrun Shop\n"
+    config.headway.recorder = { mode: :flight, events: 5000 }
+    config.content_security_policy { |policy| policy.default_src :none }
+    routes.append { mount Headway::Web.new(directory: "captures") { |env| ActionDispatch::Request.new(env).params["key"] != "wrong" } => "/ops/headway" }
   RUBY
 
   POLLERS = 1000

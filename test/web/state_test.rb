@@ -98,7 +98,7 @@ class WebStateTest < Minitest::Test
       token = "t" * 32
       mine = { "HTTP_SEC_FETCH_SITE" => "same-origin", "HTTP_X_HEADWAY_TOKEN" => token, "HTTP_COOKIE" => "headway_web=" + token }
       require "stringio"
-      %w[/captures /settings].each do |path|
+      %w[/captures /settings /recorder].each do |path|
         puts web.call(mine.merge("REQUEST_METHOD" => "POST", "PATH_INFO" => path, "CONTENT_TYPE" => "application/json",
                                  "rack.input" => StringIO.new('{"pid":1}')))[0]
       end
@@ -108,7 +108,7 @@ class WebStateTest < Minitest::Test
     page, told, *others = run.out.lines.map(&:chomp)
     assert_equal "200", page
     assert_equal [[], true], JSON.parse(told).then { |state| [state["processes"], state["notices"].first.include?("Headway does nothing here")] }
-    assert_equal %w[404 404 404], others
+    assert_equal %w[404 404 404 404], others
   end
 
   def test_assets_are_kept_for_good_and_nothing_else_is_served

@@ -118,6 +118,7 @@ unsigned hw_answer_threads(struct hw_control *control, struct hw_text *answer); 
 void hw_answer_blame(struct hw_control *control, struct hw_text *answer);
 
 /* control_record.c */
+void hw_add_recorder(struct hw_control *control, struct hw_text *answer); /* a member of an object */
 void hw_answer_recorder(struct hw_control *control, struct hw_text *answer);
 void hw_control_record(struct hw_control *control, const struct hw_json *json, int value, struct hw_text *answer); /* the token's index */
 void hw_control_dump(struct hw_control *control, const struct hw_json_token *path, struct hw_text *answer);

@@ -172,6 +172,7 @@ hw_answer_stats(struct hw_control *control, struct hw_text *answer)
     hw_text_add(answer, "{\"stats\":{");
     add_process(control, answer);
     add_settings(control, answer);
+    hw_add_recorder(control, answer);
     add_totals(control->runtime, answer);
     unsigned left_out = hw_answer_threads(control, answer);
     hw_text_key(answer, "threads_left_out");

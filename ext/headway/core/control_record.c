@@ -18,9 +18,10 @@
 /* -- asked ---------------------------------------------------------------------------------------------------------------- */
 
 static void
-add_recorder(struct hw_text *answer, const struct hw_recorder_status *status)
+add_status(struct hw_text *answer, const struct hw_recorder_status *status)
 {
-    hw_text_add(answer, "{\"recorder\":{\"mode\":");
+    hw_text_key(answer, "recorder");
+    hw_text_add(answer, "{\"mode\":");
     hw_text_cstring(answer, status->flight ? "flight" : "stream");
     hw_text_key(answer, "file");
     if (status->path[0]) hw_text_cstring(answer, status->path);
@@ -32,15 +33,30 @@ add_recorder(struct hw_text *answer, const struct hw_recorder_status *status)
         hw_text_key(answer, counters[i].name);
         hw_text_number(answer, counters[i].value);
     }
-    hw_text_add(answer, "}}");
+    hw_text_key(answer, "failure");
+    if (status->failure) hw_text_cstring(answer, strerror(status->failure));
+    else hw_text_add(answer, "null");
+    hw_text_add(answer, "}");
+}
+
+void
+hw_add_recorder(struct hw_control *control, struct hw_text *answer)
+{
+    struct hw_recorder_status status;
+    if (hw_recorder_status(&control->runtime->recorder, &status)) {
+        add_status(answer, &status);
+        return;
+    }
+    hw_text_key(answer, "recorder");
+    hw_text_add(answer, "null");
 }
 
 void
 hw_answer_recorder(struct hw_control *control, struct hw_text *answer)
 {
-    struct hw_recorder_status status;
-    if (hw_recorder_status(&control->runtime->recorder, &status)) add_recorder(answer, &status);
-    else hw_text_add(answer, "{\"recorder\":null}");
+    hw_text_add(answer, "{");
+    hw_add_recorder(control, answer);
+    hw_text_add(answer, "}");
 }
 
 /* -- dump ----------------------------------------------------------------------------------------------------------------- */
@@ -224,8 +240,13 @@ stop(struct hw_control *control, struct hw_text *answer)
         snprintf(message, sizeof(message), "recording stopped: %.1000s: %s", recorder->failed_path, strerror(error));
         wrong = message;
     }
-    if (wrong) hw_control_error(answer, wrong);
-    else add_recorder(answer, &status);
+    if (wrong) {
+        hw_control_error(answer, wrong);
+        return;
+    }
+    hw_text_add(answer, "{");
+    add_status(answer, &status);
+    hw_text_add(answer, "}");
 }
 
 void

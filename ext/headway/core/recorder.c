@@ -91,6 +91,20 @@ take_up(struct hw_recorder *r)
     return r->set.alarm_ns == 0 || hw_writer_start(r) ? 0 : EAGAIN;
 }
 
+/* A flight recorder opens its file when it dumps, which would be late to learn that it can't. 0 or an errno. */
+static int
+place_for_dump(const struct hw_recording *set)
+{
+    char directory[sizeof(set->path)];
+    if (!set->flight || set->path[0] == '\0') return 0;
+    if (set->fresh && access(set->path, F_OK) == 0) return EEXIST;
+    strcpy(directory, set->path);
+    char *slash = strrchr(directory, '/');
+    if (slash == NULL || slash[1] == '\0') return 0;
+    strcpy(slash, "/.");
+    return access(directory, W_OK) == 0 ? 0 : errno;
+}
+
 int
 hw_recorder_start(struct hw_recorder *r, const struct hw_recording *set)
 {
@@ -103,7 +117,7 @@ hw_recorder_start(struct hw_recorder *r, const struct hw_recording *set)
     begin(r);
     if (!error && r->batch == NULL) r->batch = malloc(HW_BATCH * sizeof(*r->batch));
     if (!error && r->batch == NULL) error = ENOMEM;
-    if (!error && set->flight && set->fresh && set->path[0] && access(set->path, F_OK) == 0) error = EEXIST;
+    if (!error) error = place_for_dump(set);
     if (!error) error = take_up(r);
     if (error) {
         hw_ring_free(&r->ring);
@@ -165,6 +179,7 @@ tell(struct hw_recorder *r, struct hw_recorder_status *status)
                                            .dropped = hw_ring_dropped(&r->ring), .bytes = r->bytes,
                                            .slots = hw_ring_slots(&r->ring) };
     hw_recorder_path(r, status->path);
+    status->failure = atomic_load(&r->failure);
 }
 
 int

@@ -108,6 +108,7 @@ struct hw_recorder_status {
     bool flight;
     uint64_t events, dropped, bytes, slots;
     char path[HW_PATH_LONGEST]; /* as hw_recorder_path */
+    int failure; /* errno of the write that ended it before its time; 0: it goes on */
 };
 bool hw_recorder_status(struct hw_recorder *recorder, struct hw_recorder_status *status);
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "etc"
-require_relative "../../headway"
+require_relative "../base"
 require_relative "../bench"
 
 module Headway

@@ -73,7 +73,8 @@ module Headway
 
         def lines(recorder)
           ["mode     #{recorder[:mode]}", "file     #{recorder[:file] || "none"}",
-           "events   #{recorder[:events]}", "dropped  #{recorder[:dropped]}", "bytes    #{recorder[:bytes]}"]
+           "events   #{recorder[:events]}", "dropped  #{recorder[:dropped]}", "bytes    #{recorder[:bytes]}",
+           *("failed   #{recorder[:failure]}" if recorder[:failure])]
         end
       end
     end

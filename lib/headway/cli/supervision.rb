@@ -12,14 +12,17 @@ module Headway
       class << self
         # @yield in the child: replaces it by the command
         # @return [Process::Status]
-        def run
+        def run(&command)
+          ready, go = IO.pipe
           pid = fork do
-            yield
-          rescue UsageError => error
-            $stderr.puts "headway: #{error.message}"
-            exit!(2)
+            go.close
+            become(ready, &command)
           end
-          forward_to(pid) { Process.wait2(pid).last }
+          ready.close
+          forward_to(pid) do
+            let(go)
+            Process.wait2(pid).last
+          end
         end
 
         # Ends this process the way the child ended.
@@ -36,6 +39,22 @@ module Headway
         end
 
         private
+
+        # Only once signals are forwarded: one that ended this process before that must not leave the command alone.
+        def become(ready)
+          exit!(1) unless ready.read(1)
+          yield
+        rescue UsageError => error
+          $stderr.puts "headway: #{error.message}"
+          exit!(2)
+        end
+
+        def let(go)
+          go.write(".")
+          go.close
+        rescue Errno::EPIPE
+          nil # a signal was quicker
+        end
 
         def forward_to(pid)
           before = FORWARDED.to_h { |name| [name, trap(name) { forward(name, pid) }] }

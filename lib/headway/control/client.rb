@@ -47,7 +47,7 @@ module Headway
       # @return [String] the file written
       def dump(file = nil) = request({ dump: file || true }, :dump, limit: DUMP_LIMIT)
 
-      # @return [Hash, nil] :mode, :file, :events, :dropped, :bytes, :slots of the recording there is
+      # @return [Hash, nil] :mode, :file, :events, :dropped, :bytes, :slots, :failure of the recording there is
       def recorder = request({ get: "recorder" }, :recorder)
 
       # @param options [Hash] :file (absolute), :mode, :events, :seconds, :wait_threshold, as {Recorder.start} takes them

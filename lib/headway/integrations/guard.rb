@@ -28,8 +28,6 @@ module Headway
           Notices.add("#{part} failed and was left out: #{error.message.lines.first.to_s.chomp} " \
                       "(#{error.class}) at #{error.backtrace&.first}")
           nil
-        rescue IOError, SystemCallError
-          nil # stderr is gone
         end
       end
     end

@@ -72,7 +72,7 @@ module Headway
       def report
         @report.call(Metrics.collect)
       rescue StandardError => error
-        Notices.add("metrics don't reach #{@to}: #{error.message.lines.first.to_s.chomp}")
+        Notices.add("metrics don't reach #{@to}: #{error.message.lines.first.to_s.chomp.sub(/ @ .*/, "")}")
       end
 
       # @return [void]

@@ -22,7 +22,7 @@ module Headway
         File.writable?(@directory) or raise SettingError, "directory is #{directory.inspect}: give one that can be written to"
         @reporter = Reporter.new(every: every, to: @directory) { |families| publish(families) }.start
       rescue SystemCallError, TypeError => error
-        raise SettingError, "directory is #{directory.inspect}: give one that can be written to (#{error.message})"
+        raise SettingError, "directory is #{directory.inspect}: give one that can be written to (#{error.message.sub(/ @ .*/, "")})"
       end
 
       # @param own [Array<Family>] of this process
@@ -48,11 +48,14 @@ module Headway
 
       # Renamed into place, so that nobody reads half a file. A master that only forks has nothing to tell, and is no worker.
       def publish(families)
+        draft = "#{path}.new"
         return unless Headway.started? || Metrics.worker?
 
-        draft = "#{path}.new"
         File.write(draft, JSON.generate([Metrics.worker, families.map { |family| dump(family) }]))
         File.rename(draft, path)
+      rescue SystemCallError # the disk is full
+        FileUtils.rm_f(draft)
+        raise
       end
 
       def dump(family)

@@ -14,6 +14,8 @@ module Headway
       SATURATED = 0.75
       # Of what was recorded, requests at a time.
       TIMES_MOST = 8
+      # Threads of servers: some of them take requests, others help.
+      SERVER = /\A(?:puma |sidekiq)/
 
       # @param workload [Workload]
       def initialize(workload)
@@ -24,6 +26,8 @@ module Headway
 
       # @return [String, nil] why nothing can be predicted
       def refusal
+        return server_unmarked if server_unmarked?
+
         events, dropped = %i[events dropped].map { |key| @workload.facts[:processes].sum { |process| process[key] } }
         if @workload.count < REQUESTS_LEAST
           "there are only #{@workload.count} #{things} in the trace: record #{REQUESTS_LEAST} at least, better thousands"
@@ -50,6 +54,14 @@ module Headway
       end
 
       private
+
+      # Taken as workers the helpers, which sleep, would make any advice look good.
+      def server_unmarked? = !@workload.marked? && @workload.kinds.any? { |kind| kind.name.match?(SERVER) }
+
+      def server_unmarked
+        "no requests are marked, which a server's trace needs: record again with `use Headway::Rack` first in config.ru, or with " \
+          "Headway::Sidekiq.install; in Rails gem \"headway\" is enough"
+      end
 
       def things = @workload.marked? ? "requests" : "bursts"
 

@@ -9,9 +9,9 @@ module Headway
       private_constant :VIEWS
 
       def start(name, _id, payload)
-        return unless Recorder.recording?
-
-        Integrations::Guard.guard("Headway's markers") { payload[:headway_mark] = Native.begin_mark(text(name, payload)) }
+        Integrations::Guard.guard("Headway's markers") do
+          payload[:headway_mark] = Native.begin_mark(text(name, payload)) if Recorder.recording?
+        end
       end
 
       def finish(_name, _id, payload)

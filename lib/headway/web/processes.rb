@@ -39,6 +39,12 @@ module Headway
         end
       end
 
+      # Has who asks next get a new answer: something was changed.
+      # @return [void]
+      def forget
+        @at = -Float::INFINITY
+      end
+
       # @param pid [Integer]
       # @return [Control::Client, nil] of this process or a sibling
       def client(pid)
@@ -93,14 +99,15 @@ module Headway
       # Without its socket, which HEADWAY_CONTROL=0 switches off.
       def own
         stats = Headway.stats
-        told({ pid: ::Process.pid, command: $PROGRAM_NAME, **stats, blame: { weight: 0, lines: [] } })
+        told({ pid: ::Process.pid, command: $PROGRAM_NAME, **stats, blame: { weight: 0, lines: [] }, recorder: Recorder.stats })
       end
 
       def told(stats)
         living = stats[:threads].select { |thread| thread[:alive] }
         shown = living.max_by(MOST_THREADS) { |thread| thread[:running] + thread[:ready] }.sort_by { |thread| thread[:number] }
         stats.slice(:pid, :headway, :ruby, :policy, :preempt, :quantum_ms, :wall, :blame)
-             .merge(command: cut(Control::Processes.command_of(stats[:pid]) || stats[:command]), process: stats[:process].slice(*PROCESS),
+             .merge(recorder: (stats.dig(:recorder, :mode) unless stats.dig(:recorder, :failure)),
+                    command: cut(Control::Processes.command_of(stats[:pid]) || stats[:command]), process: stats[:process].slice(*PROCESS),
                     threads: shown.map { |thread| thread.slice(*THREAD).merge(name: cut(thread[:name])) },
                     threads_left_out: living.size - shown.size + stats.fetch(:threads_left_out, 0))
       end

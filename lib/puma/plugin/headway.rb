@@ -8,10 +8,11 @@
 # Options are those of Headway.start; recorder:, a Hash of those of Headway::Recorder.start; log_interval:, seconds between lines in
 # Puma's log; autotune:, true or a Hash of those of Headway::Autotune.start and threads:, a range. Puma.stats and pumactl stats have headway_… of each worker.
 
+require "puma" # pumactl, which reads the configuration too, has but parts of it
 require "puma/plugin"
 require "puma/dsl"
 require "puma/server"
-require "headway"
+require "headway/base"
 require "headway/puma"
 require "headway/integrations/log" if Headway.supported?
 

@@ -1,6 +1,11 @@
 # frozen_string_literal: true
 
 require "opentelemetry-metrics-api"
+begin
+  require "opentelemetry/metrics/global" # where OpenTelemetry.meter_provider is, since 0.9
+rescue LoadError
+  nil
+end
 
 module Headway
   module Metrics

@@ -18,6 +18,7 @@ module Headway
         # @param tags [Boolean] labels as DogStatsD's tags; false: in the name, for servers that know no tags
         # @param every [Numeric] seconds between two reports
         # @return [Reporter] at work; its stop ends it
+        # @raise [SettingError] a value that means nothing
         def self.install(host: "127.0.0.1", port: 8125, tags: true, every: 10)
           adapter = new(host, port, tags: tags)
           Reporter.new(every: every, to: "StatsD at #{host}:#{port}") { |families| adapter.report(families) }.start
@@ -25,7 +26,11 @@ module Headway
 
         # @param host [String]
         # @param port [Integer]
+        # @raise [SettingError]
         def initialize(host, port, tags: true)
+          raise SettingError, "host is #{host.inspect[0, 60]}: give a name or an address" unless host.is_a?(String) && !host.empty?
+          raise SettingError, "port is #{port.inspect[0, 60]}: give a number from 1 to 65535" unless port.is_a?(Integer) && port.between?(1, 65_535)
+
           @host = host
           @port = port
           @tags = tags

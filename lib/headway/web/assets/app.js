@@ -13,7 +13,7 @@ const PATIENCE_MS = 10000
 const base = document.body.dataset.base
 const history = new History()
 const lanes = new Lanes(byId("lanes"))
-const actions = new Actions(base, document.body.dataset, () => chosen())
+const actions = new Actions(base, document.body.dataset, chosen, () => poll())
 let state = { processes: [], captures: [], notices: [] }
 let pause = EVERY_MS
 let timer = null
