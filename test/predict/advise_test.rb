@@ -151,6 +151,8 @@ class AdviseTest < PredictCase
     assert_bad_usage(/--max-memory is "2X": give a size/, "advise", path, "--max-memory", "2X")
     assert_bad_usage(/--max-memory needs --process-memory/, "advise", path, "--max-memory", "2G")
     assert_bad_usage(/less than one process takes/, "advise", path, "--max-memory", "1M", "--process-memory", "2M")
+    assert_bad_usage(/an argument is no valid UTF-8 text/, "advise", path, "--slo", "p99=\xFF")
+    assert_bad_usage(/an argument is no valid UTF-8 text/, "advise", "\xFF")
     assert_bad_usage(/--rate is "1,2": give one/, "advise", path, "--rate", "1,2")
     status, _, err = run_cli("advise", orders(5))
     assert_equal 1, status
