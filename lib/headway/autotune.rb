@@ -26,6 +26,8 @@ module Headway
     # Looks at backlogs in a window.
     LOOKS = 20
     STOP_S = 2
+    # A look that comes later than half a window, and than this, was kept off by a machine that slept or a process that was stopped.
+    STOOD_STILL_S = 2
     WINDOWS_CHECK = lambda do |name, value|
       value.is_a?(Integer) && value >= 5 or raise SettingError, "#{name} is #{value.inspect[0, 60]}: give a whole number from 5, such as 8"
     end
@@ -46,12 +48,16 @@ module Headway
     CHECKS = { window: Integrations::Options::SECONDS, windows: WINDOWS_CHECK, samples: SAMPLES_CHECK, quantum_ms: QUANTUM_CHECK,
                knobs: KNOBS_CHECK, log: Integrations::Options::CALLABLE }.freeze
     OPTIONS = Integrations::Options.new("Headway::Autotune.start", CHECKS, start: false)
-    private_constant :LOOKS, :STOP_S, :WINDOWS_CHECK, :SAMPLES_CHECK, :QUANTUM_CHECK, :KNOBS_CHECK, :CHECKS, :OPTIONS
+    private_constant :LOOKS, :STOP_S, :STOOD_STILL_S, :WINDOWS_CHECK, :SAMPLES_CHECK, :QUANTUM_CHECK, :KNOBS_CHECK, :CHECKS, :OPTIONS
 
     # Goes on in a forked child, from the setting that proved best, with windows of the child's own.
     module AfterFork
       def _fork
-        super.tap { |pid| Autotune.current&.go_on if pid.zero? }
+        super.tap { |pid| Integrations::Guard.guard("autotune in a forked child") { Autotune.current&.go_on } if pid.zero? }
+      end
+
+      def daemon(...)
+        super.tap { Integrations::Guard.guard("autotune in a daemon") { Autotune.current&.go_on } }
       end
     end
     private_constant :AfterFork
@@ -163,7 +169,10 @@ module Headway
     # Whatever goes wrong in here, a knob's own code included, ends the tuning and nothing else.
     def tune(collector, wake)
       set(base) # a forked child may have come into a trial of its parent's
-      set(@search.take(collector.close(@backlogs), values)) while wait(wake)
+      while wait(wake)
+        window = collector.close(@backlogs)
+        set(@search.take(window, values)) unless @stood_still
+      end
       set(@search.stop(values))
     rescue Exception => error # rubocop:disable Lint/RescueException
       @broken = true
@@ -176,9 +185,13 @@ module Headway
     # @return [Boolean] whether the window went by, and it wasn't told to stop
     def wait(wake)
       @backlogs = []
+      @stood_still = false
       LOOKS.times do
+        asked = now
         wake.pop(timeout: @window / LOOKS.to_f)
         return false if wake.closed?
+
+        @stood_still ||= now - asked > [@window / 2.0, STOOD_STILL_S].max
 
         backlog&.then { |waiting| @backlogs << waiting }
       end
@@ -199,6 +212,8 @@ module Headway
         Integrations::Guard.guard("autotune's return to #{knob.name} #{base[knob.name]}") { knob.value = base[knob.name] }
       end
     end
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
     def say(line) = @log.call("headway: autotune: #{line}")
   end

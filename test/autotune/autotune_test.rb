@@ -115,6 +115,36 @@ class AutotuneTest < Minitest::Test
     Process.wait(pid) if pid
   end
 
+  # Ruby doesn't call Process._fork for it.
+  def test_a_daemon_goes_on_by_itself
+    start(quantum_ms: false, knobs: { workers: Autotuning::Dial.new(8, 4..8) })
+    read, write = IO.pipe
+    pid = fork do
+      Process.daemon(true, true)
+      write.puts current.running?
+    ensure
+      exit!(0)
+    end
+    write.close
+    assert_equal "true\n", read.gets
+  ensure
+    read&.close
+    Process.wait(pid) if pid
+  end
+
+  def test_windows_in_which_the_machine_slept_count_for_nothing
+    Headway.start
+    feed
+    tuner = Headway::Autotune.send(:new, **FAST, log: ->(line) { @lines << line })
+    tuner.define_singleton_method(:now) { @at = (@at || 0) + 10 }
+    tuner.run
+    sleep 0.6
+    assert_predicate tuner, :running?
+    assert_empty lines
+  ensure
+    tuner&.stop
+  end
+
   def test_values_that_mean_nothing
     range = Struct.new(:value, :range)
     { { window: 0 } => "window is 0: give seconds, such as 60",

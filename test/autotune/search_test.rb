@@ -160,6 +160,16 @@ class AutotuneSearchTest < Minitest::Test
     end
   end
 
+  def test_a_class_that_becomes_rare_or_vanishes_is_worse_off
+    before, after = [[100.0, { "b" => 50 }], [50.0, { "b" => 5 }]].map { |p99_ms, others| Array.new(5) { window(p99_ms, **others) } }
+    { after => /\Ab 5 -> 0\.5 a second is worse\z/, Array.new(5) { window(50.0) } => /\Ab 5 -> 0 a second is worse\z/ }.each do |windows, reason|
+      comparison = Headway::Autotune::Comparison.new(before, windows)
+      assert_equal :worse, comparison.verdict
+      assert_match reason, comparison.reason
+    end
+    assert_equal :better, Headway::Autotune::Comparison.new(after, Array.new(5) { window(20.0) }).verdict, "it was rare before"
+  end
+
   def test_history_is_bounded
     plant = Plant.new
     1.upto(700) { |number| plant.gvl_s = number.odd? ? 0.002 : 0.02; plant.run(9) }
@@ -168,8 +178,10 @@ class AutotuneSearchTest < Minitest::Test
 
   private
 
-  def window(p99_ms)
+  # @param others [Hash{String => Integer}] works of further classes
+  def window(p99_ms, **others)
     kind = Headway::Autotune::Kind.new(count: 500, p99_s: p99_ms / 1000, running_s: 0.001, suspended_s: 0.01)
-    Headway::Autotune::Window.new(at: Time.at(0), seconds: 10, classes: { "a" => kind })
+    classes = { "a" => kind, **others.transform_values { |count| kind.with(count:) } }
+    Headway::Autotune::Window.new(at: Time.at(0), seconds: 10, classes: classes)
   end
 end

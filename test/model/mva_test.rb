@@ -47,6 +47,15 @@ class MvaTest < Minitest::Test
     end
   end
 
+  def test_agrees_with_convolution_on_large_machines
+    [[50, 32], [100, 64], [200, 128]].each do |threads, cores|
+      [[0.0, 5.0, 3.0], [0.1, 5.0, 3.0], [0.02, 5.0, 0.0]].each do |gvl_s, free_cpu_s, delay_s|
+        assert_in_epsilon convolution(threads, gvl_s, free_cpu_s, delay_s, cores),
+                          throughput(threads, gvl_s:, free_cpu_s:, delay_s:, cores:), 1e-9
+      end
+    end
+  end
+
   def test_stays_within_its_bounds_and_never_falls
     random = Random.new(5)
     50.times do

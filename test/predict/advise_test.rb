@@ -91,6 +91,34 @@ class AdviseTest < PredictCase
     assert_equal "--- config/sidekiq.yml\n+++ config/sidekiq.yml\n@@ -1,1 +1,1 @@\n-:concurrency: 5\n+:concurrency: 12\n", diff
   end
 
+  def test_a_diff_can_be_applied_whatever_the_files_last_line
+    skip "no patch" unless system("command -v patch >/dev/null")
+    { "threads 5, 5\nworkers 1" => "threads 5, 5\nworkers 2", "threads 5, 5" => "threads 5, 5\nworkers 2\n", "# none\n" * 9 => "#{"# none\n" * 9}workers 2\n",
+      "workers 1\r\nthreads 5, 5\r\n" => "workers 2\r\nthreads 5, 5\r\n" }.each do |before, after|
+      workload = Headway::Workload.open(mixed(command: "puma: cluster worker 0: 17 [shop]"))
+      FileUtils.mkdir_p(File.join(@directory, "config"))
+      path = File.join(@directory, "config/puma.rb")
+      File.binwrite(path, before)
+      changes = Headway::Advise::Changes.new(workload, setting(5), setting(5).with(processes: 2), directory: @directory)
+      IO.popen(%w[patch --binary -s -p0 -d] << @directory, "w") { |patch| patch.write(changes.diff) }
+      assert_equal after, File.binread(path)
+      assert_equal "headway run --summary -- bundle exec puma", changes.run("--summary")
+    end
+  end
+
+  def test_without_an_slo_it_says_how_surely_it_is_better
+    object = json_of("advise", mixed, "--rate", "50")
+    refute object["already_right"]
+    assert_operator object.dig("recommended", "sure_pct"), :>=, 70
+    assert_nil object.dig("current", "sure_pct")
+  end
+
+  def test_where_something_outside_is_saturated_no_setting_helps
+    status, out, = run_cli("advise", write(saturated))
+    assert_equal 0, status
+    assert_match(/\ANo setting helps: what is waited for outside of Ruby is saturated\. Leave yours, 1 x 4 stock/, out)
+  end
+
   def test_a_file_in_another_encoding_is_taken_as_it_is
     Dir.mktmpdir do |directory|
       Dir.mkdir("#{directory}/config")
@@ -123,6 +151,8 @@ class AdviseTest < PredictCase
     assert_bad_usage(/--max-memory is "2X": give a size/, "advise", path, "--max-memory", "2X")
     assert_bad_usage(/--max-memory needs --process-memory/, "advise", path, "--max-memory", "2G")
     assert_bad_usage(/less than one process takes/, "advise", path, "--max-memory", "1M", "--process-memory", "2M")
+    assert_bad_usage(/an argument is no valid UTF-8 text/, "advise", path, "--slo", "p99=\xFF")
+    assert_bad_usage(/an argument is no valid UTF-8 text/, "advise", "\xFF")
     assert_bad_usage(/--rate is "1,2": give one/, "advise", path, "--rate", "1,2")
     status, _, err = run_cli("advise", orders(5))
     assert_equal 1, status
@@ -130,6 +160,22 @@ class AdviseTest < PredictCase
   end
 
   private
+
+  # Four threads at a database with one connection: the first waits for 10 ms, the second for 20, and so on.
+  def saturated
+    encoder = TraceEncoder.new(policy: "observe").strings(1 => "order")
+    events = (1..4).map { |thread| [ns(0), thread, :known, 0] }
+    400.times do |round|
+      at_ms = round * 100.0
+      count = (round % 4) + 1
+      (1..count).each { |thread| events << [ns(at_ms), thread, :resumed] << [ns(at_ms), thread, :mark_begin, 1] << [ns(at_ms += 0.1), thread, :suspended] }
+      (1..count).each do |thread|
+        at_ms = (round * 100) + (10.0 * thread)
+        events << [ns(at_ms), thread, :resumed] << [ns(at_ms + 0.1), thread, :mark_end, 1] << [ns(at_ms + 0.1), thread, :suspended]
+      end
+    end
+    encoder.events(*events).dropped(0, 0).end
+  end
 
   def setting(threads, policy: :stock, quantum_ms: 100.0) = Headway::Predict::Setting.new(processes: 1, threads:, policy:, quantum_ms:, rate: nil)
 end

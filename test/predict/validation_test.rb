@@ -6,6 +6,8 @@ require "headway/predict/validation/command"
 # `bin/validate`.
 class ValidationTest < PredictCase
   Validation = Headway::Predict::Validation
+  GRID = { threads: [1], processes: [1], quantum_ms: [100], policy: [:stock] }.freeze
+  FIGURES = { "requests_per_s" => 123.0, "mean_ms" => 1.0, "p50_ms" => 1.0, "p99_ms" => 1.0 }.freeze
 
   def test_a_setting_is_predicted_written_down_and_measured
     validation = Validation.new(@directory, grid: { threads: [5], processes: [2], quantum_ms: [100], policy: [:fair] }, seconds: 1, runs: 1,
@@ -23,6 +25,22 @@ class ValidationTest < PredictCase
     assert_match(/^\| 2 × 5 \| fair \| 100 \|/, Validation::Report.new(validation, "bin/validate").to_markdown)
   end
 
+  def test_one_that_was_broken_off_goes_on
+    File.rename(orders, File.join(@directory, "base.headway"))
+    predictions, measured = %w[predictions.json measured.jsonl].map { |name| File.join(@directory, name) }
+    File.write(predictions, JSON.generate([{ predicted: FIGURES, refused: nil }]))
+    assert_match(/minutes are over, 2 of 2 runs are left/, assert_raises(Headway::Bench::Error) { again }.message)
+
+    File.write(measured, "\n#{JSON.generate(["0 1 x 1 stock, quantum 100 ms", FIGURES])}\n[\"0 base 0\", {\"requ")
+    assert_match(/, 1 of 2 runs are left/, assert_raises(Headway::Bench::Error) { again }.message)
+    Validation::Kept.new(@directory, JSON.parse(File.read(File.join(@directory, "plan.json")))).fetch("0 base 0") { FIGURES }
+
+    validation = again
+    assert_equal [FIGURES, 0.0], [validation.cells.first.measured, validation.cells.first.error("p99_ms")]
+    assert_equal [Digest::SHA256.file(predictions).hexdigest, [123.0]], [validation.digest, validation.base_rates]
+    assert_match(/has a validation of other settings/, assert_raises(Headway::SettingError) { again(seconds: 2) }.message)
+  end
+
   def test_every_error_is_reported_with_its_sign_and_those_beyond_the_limit_are_bold
     report = Validation::Report.new(made_up, "bin/validate --quick")
     text = report.to_markdown
@@ -36,7 +54,8 @@ class ValidationTest < PredictCase
   end
 
   def test_bad_usage
-    { ["--runs", "0"] => /--runs is 0/, ["--frob"] => /invalid option: --frob/, ["more"] => /more is not expected/ }.each do |arguments, words|
+    { ["--runs", "0"] => /--runs is 0/, ["--frob"] => /invalid option: --frob/, ["more"] => /more is not expected/,
+      ["--minutes", "5"] => /--minutes needs --dir/ }.each do |arguments, words|
       status = nil
       _, err = capture_io { status = Validation::Command.call(arguments) }
       assert_equal 2, status
@@ -46,6 +65,8 @@ class ValidationTest < PredictCase
   end
 
   private
+
+  def again(seconds: 1) = Validation.new(@directory, grid: GRID, seconds:, runs: 1, minutes: 1e-9).call
 
   # Stands for a validation that is done.
   MadeUp = Struct.new(:cells, :digest, :base_rates, :seconds, :runs, :regret)

@@ -11,24 +11,32 @@
 
 /* xorshift64*, by Sebastiano Vigna. */
 static uint64_t
-random_bits(struct sim *sim)
+random_bits(uint64_t *state)
 {
-    sim->random ^= sim->random >> 12;
-    sim->random ^= sim->random << 25;
-    sim->random ^= sim->random >> 27;
-    return sim->random * UINT64_C(2685821657736338717);
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * UINT64_C(2685821657736338717);
+}
+
+static uint64_t
+random_state(uint64_t seed)
+{
+    uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
+    for (int i = 0; i < 8; i++) random_bits(&state);
+    return state;
 }
 
 uint64_t
-sim_random(struct sim *sim, uint64_t bound)
+sim_random(uint64_t *state, uint64_t bound)
 {
-    return (uint64_t)(((unsigned __int128)random_bits(sim) * bound) >> 64);
+    return (uint64_t)(((unsigned __int128)random_bits(state) * bound) >> 64);
 }
 
 uint64_t
-sim_exponential_ns(struct sim *sim, double rate_per_s)
+sim_exponential_ns(uint64_t *state, double rate_per_s)
 {
-    double uniform = ((double)(random_bits(sim) >> 11) + 0.5) * 0x1p-53;
+    double uniform = ((double)(random_bits(state) >> 11) + 0.5) * 0x1p-53;
     double ns = -log(uniform) / rate_per_s * 1e9;
     return ns < 1e18 ? (uint64_t)ns : (uint64_t)1e18;
 }
@@ -165,7 +173,7 @@ static void
 start_thread(struct sim *sim, struct sim_thread *t)
 {
     bool repeats = t->track != NONE;
-    if (repeats) t->cycle = (uint32_t)sim_random(sim, sim->set->workload->tracks[t->track].requests);
+    if (repeats) t->cycle = (uint32_t)sim_random(&sim->random, sim->set->workload->tracks[t->track].requests);
     if (!sim_take_next(sim, t)) sim_become_idle(sim, t, false);
     else sim_begin_step(sim, t, false);
 }
@@ -208,7 +216,7 @@ take_sample(struct sim *sim)
     if (!sim->set->resample || marked == 0) return true;
     sim->sample = malloc(marked * sizeof(*sim->sample));
     if (!sim->sample) return false;
-    for (uint32_t i = 0; i < marked; i++) sim->sample[i] = (uint32_t)sim_random(sim, marked);
+    for (uint32_t i = 0; i < marked; i++) sim->sample[i] = (uint32_t)sim_random(&sim->arrivals, marked);
     return true;
 }
 
@@ -242,7 +250,7 @@ run(struct sim *sim, const atomic_bool *cancelled)
     const struct hw_simulation *set = sim->set;
     for (uint32_t i = 0; i < sim->thread_count; i++) start_thread(sim, &sim->threads[i]);
     for (uint32_t i = 0; i < set->processes; i++) sim_process_look_ahead(sim, &sim->processes[i]);
-    if (set->rate_per_s > 0) sim->next_arrival_ns = sim->now_ns + sim_exponential_ns(sim, set->rate_per_s);
+    if (set->rate_per_s > 0) sim->next_arrival_ns = sim->now_ns + sim_exponential_ns(&sim->arrivals, set->rate_per_s);
     for (uint64_t steps = 0; sim->out->requests < set->requests && sim->now_ns - HW_NS_PER_S < set->longest_ns; steps++) {
         if (!step(sim) || sim->out->overloaded) break;
         if (steps % 4096 == 0 && cancelled && atomic_load_explicit(cancelled, memory_order_relaxed)) return false;
@@ -259,8 +267,7 @@ hw_simulate(const struct hw_simulation *set, struct hw_simulated *simulated, con
 {
     memset(simulated, 0, sizeof(*simulated));
     struct sim sim = { .set = set, .out = simulated, .now_ns = HW_NS_PER_S, .pace = 1, .next_arrival_ns = HW_NEVER,
-                       .random = set->seed * UINT64_C(0x9e3779b97f4a7c15) | 1 };
-    for (int i = 0; i < 8; i++) random_bits(&sim);
+                       .random = random_state(2 * set->seed), .arrivals = random_state(2 * set->seed + 1) };
     bool whole = prepare(&sim) && run(&sim, cancelled);
     for (uint32_t i = 0; sim.processes && i < set->processes; i++) hw_scheduler_free(&sim.processes[i].scheduler);
     free(sim.processes);

@@ -59,7 +59,8 @@ struct sim_timers {
 struct sim {
     const struct hw_simulation *set;
     struct hw_simulated *out;
-    uint64_t now_ns, random;
+    uint64_t now_ns;
+    uint64_t random, arrivals; /* states: of the machine; of what comes when, which is the same whatever the setting */
     double work;             /* nanoseconds of CPU every computing thread has had: grows at `pace` */
     double pace;             /* of a thread: below 1 when more compute than there are cores */
     uint32_t computing;
@@ -84,10 +85,10 @@ sim_done_ns(const struct sim *sim, double left)
 }
 
 /* simulator.c */
-uint64_t sim_random(struct sim *sim, uint64_t bound);
+uint64_t sim_random(uint64_t *state, uint64_t bound);
 void sim_compute(struct sim *sim, int change); /* one more thread computes, or one less */
 void sim_away(struct sim_thread *thread, struct sim_timers *timers, uint64_t at);
-uint64_t sim_exponential_ns(struct sim *sim, double rate_per_s);
+uint64_t sim_exponential_ns(uint64_t *state, double rate_per_s);
 
 /* simulator_work.c */
 bool sim_take_next(struct sim *sim, struct sim_thread *thread); /* false: there is nothing to do */

@@ -33,7 +33,7 @@ carry_out(struct sim *sim, struct sim_process *p, const struct hw_orders *orders
 {
     if (orders->preempt) {
         struct sim_thread *holder = thread_of(orders->preempt);
-        if (holder->job_ns == HW_NEVER) holder->job_ns = sim->now_ns + 1 + sim_random(sim, 2 * CHECK_NS);
+        if (holder->job_ns == HW_NEVER) holder->job_ns = sim->now_ns + 1 + sim_random(&sim->random, 2 * CHECK_NS);
     }
     if (orders->wake) {
         struct sim_thread *woken = thread_of(orders->wake);
@@ -112,7 +112,7 @@ handover_ns(struct sim *sim)
 {
     const struct hw_workload *w = sim->set->workload;
     if (w->handover.count < HW_HANDOVERS_LEAST) return sim->set->handover_ns;
-    return w->handovers_ns[sim_random(sim, w->handover.count < HW_HANDOVERS_KEPT ? w->handover.count : HW_HANDOVERS_KEPT)];
+    return w->handovers_ns[sim_random(&sim->random, w->handover.count < HW_HANDOVERS_KEPT ? w->handover.count : HW_HANDOVERS_KEPT)];
 }
 
 void

@@ -17,7 +17,7 @@ take(struct sim *sim, struct sim_thread *t, uint32_t request, uint64_t arrived_n
 static uint32_t
 draw(struct sim *sim)
 {
-    uint32_t place = (uint32_t)sim_random(sim, sim->set->workload->marked);
+    uint32_t place = (uint32_t)sim_random(&sim->arrivals, sim->set->workload->marked);
     return sim->sample ? sim->sample[place] : place;
 }
 
@@ -135,7 +135,7 @@ least_busy(struct sim *sim)
         struct sim_process *p = &sim->processes[i];
         if (p->idle_count == 0 || (chosen && p->idle_count < chosen->idle_count)) continue;
         if (!chosen || p->idle_count > chosen->idle_count) equals = 0;
-        if (sim_random(sim, ++equals) == 0) chosen = p;
+        if (sim_random(&sim->random, ++equals) == 0) chosen = p;
     }
     return chosen;
 }
@@ -160,5 +160,5 @@ sim_arrive(struct sim *sim)
         sim->queue[place].arrived_ns = sim->now_ns;
         if (sim->queued > sim->out->queued_most) sim->out->queued_most = sim->queued;
     }
-    sim->next_arrival_ns = sim->now_ns + sim_exponential_ns(sim, sim->set->rate_per_s);
+    sim->next_arrival_ns = sim->now_ns + sim_exponential_ns(&sim->arrivals, sim->set->rate_per_s);
 }

@@ -197,7 +197,7 @@ count_delays(const struct hw_workload *w, struct delays *delays, bool relative)
         unsigned place = 0;
         for (uint32_t k = 0; k < request->steps && place < PLACES; k++) {
             const struct hw_step *step = &w->steps[request->first_step + k];
-            if (step->kind != HW_STEP_DELAY) continue;
+            if (step->kind != HW_STEP_DELAY || (k > 0 && step[-1].kind == HW_STEP_CPU)) continue; /* what is left of computing: for want of a core? */
             double mean_ns = delays->total_ns[request->class][place] / (double)delays->count[request->class][place];
             if (!relative) {
                 delays->total_ns[request->class][place] += (double)step->length_ns;

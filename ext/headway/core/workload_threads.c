@@ -208,9 +208,10 @@ hw_reading_resume(struct reading *r, struct reading_thread *t)
     hw_reading_enter(r, t, HW_RUNNING);
 }
 
-/* What the CPU clock has gained beyond the time with the GVL was computed without it, in the delay that is over now. */
+/* What the CPU clock has gained beyond the time with the GVL was computed without it, in the delay that is over now. Where that is
+ * most of it, the thread computed all the time and for the rest had no core: no step, as waiting for the GVL is none. */
 #define COMPUTED_LEAST_NS (50 * HW_NS_PER_US)
-#define COMPUTED_ALL 0.9
+#define COMPUTED_MOST 0.5
 
 void
 hw_reading_cpu(struct reading *r, struct reading_thread *t, uint32_t cpu_us)
@@ -223,9 +224,9 @@ hw_reading_cpu(struct reading *r, struct reading_thread *t, uint32_t cpu_us)
     if (!known || !last || last->kind != HW_STEP_DELAY || gained_ns < held_ns + COMPUTED_LEAST_NS) return;
     uint64_t computed_ns = gained_ns - held_ns, delay_ns = last->length_ns;
     last->kind = HW_STEP_CPU;
-    if ((double)computed_ns >= COMPUTED_ALL * (double)delay_ns) return;
+    if (computed_ns >= delay_ns) return;
     last->length_ns = computed_ns;
-    collect(r, t, HW_STEP_DELAY, delay_ns - computed_ns);
+    if ((double)computed_ns < COMPUTED_MOST * (double)delay_ns) collect(r, t, HW_STEP_DELAY, delay_ns - computed_ns);
 }
 
 /* The VM's slice shows as a suspension that turns out to be none. */

@@ -11,13 +11,17 @@ module Headway
 
       SERVERS = [
         Server.new(name: "Puma", command: /\bpuma\b/i, file: "config/puma.rb",
-                   threads: [/\A\s*threads\b.*/, ->(count) { "threads #{count}, #{count}" }],
-                   processes: [/\A\s*workers\b.*/, ->(count) { "workers #{count == 1 ? 0 : count}" }]),
+                   threads: [/\A\s*threads\b[^\r\n]*/, ->(count) { "threads #{count}, #{count}" }],
+                   processes: [/\A\s*workers\b[^\r\n]*/, ->(count) { "workers #{count == 1 ? 0 : count}" }]),
         Server.new(name: "Sidekiq", command: /\bsidekiq\b/i, file: "config/sidekiq.yml",
-                   threads: [/\A:?concurrency:.*/, ->(count) { ":concurrency: #{count}" }], processes: nil)
+                   threads: [/\A:?concurrency:[^\r\n]*/, ->(count) { ":concurrency: #{count}" }], processes: nil)
       ].freeze
+      # What servers call themselves instead of their command: puma 8.0.2 (tcp://…) [shop], puma: cluster worker 0: 42 [shop]
+      TITLE = /\A(puma|sidekiq)\b.*\[.*\]/
       VM_SLICE_MS = 100
-      private_constant :SERVERS, :VM_SLICE_MS
+      # Lines around a change.
+      CONTEXT = 3
+      private_constant :SERVERS, :TITLE, :VM_SLICE_MS, :CONTEXT
 
       # @param workload [Workload]
       # @param from [Predict::Setting]
@@ -39,6 +43,7 @@ module Headway
         words = []
         words << "start #{@to.processes} processes instead of #{@from.processes}" if processes? && !@server&.processes
         words << "use #{@to.threads} threads instead of #{@from.threads}" if threads? && !@server
+        words << "see that pools of connections (database, Redis) have #{@to.threads} for each process" if @to.threads > @from.threads
         words << "load Headway in the server: gem \"headway\", and Headway.start at boot (headway run does it for you)" if to_headway?
         words
       end
@@ -47,7 +52,7 @@ module Headway
       def environment = variables(@to)
 
       # @return [String] how to run the program with it
-      def run(options) = "headway run #{options} -- #{@command}"
+      def run(options) = "headway run #{options} -- #{@server && TITLE.match?(@command) ? "bundle exec #{@server.name.downcase}" : @command}"
 
       private
 
@@ -66,49 +71,54 @@ module Headway
       end
 
       def server_diff
-        return unless @server && (threads? || processes? && @server.processes)
+        return unless @server && lines.any?
 
-        old = lines_of(File.join(@directory, @server.file)) || settings(@from)
-        new = [@server.threads, @server.processes].compact.zip([@to.threads, @to.processes]).reduce(old) do |lines, ((pattern, line), count)|
-          replace(lines, pattern, line.call(count))
-        end
+        old = lines_of(File.join(@directory, @server.file)) || lines.map { |_, line, from,| "#{line.call(from)}\n" }
+        new = lines.reduce(old) { |all, (pattern, line, _, to)| replace(all, pattern, line.call(to)) }
         unified(@server.file, old, new)
+      end
+
+      # Those that change: how it is found in the file, how it is written, its count before and after.
+      def lines
+        [[*@server.threads, @from.threads, @to.threads], ([*@server.processes, @from.processes, @to.processes] if @server.processes)]
+          .compact.reject { |_, _, from, to| from == to }
       end
 
       # nil where there is no such file, or none that we may read.
       def lines_of(path)
-        File.read(path, encoding: Encoding::UTF_8).scrub.lines(chomp: true)
+        File.read(path, encoding: Encoding::UTF_8).scrub.lines
       rescue SystemCallError
         nil
-      end
-
-      def settings(setting)
-        [@server.threads, @server.processes].compact.zip([setting.threads, setting.processes]).map { |(_, line), count| line.call(count) }
       end
 
       # The last one counts; one that isn't there is added.
       def replace(lines, pattern, line)
         place = lines.rindex { |one| pattern.match?(one) }
-        return lines + [line] unless place
+        return [*lines[..-2], *lines.last&.sub(/(?<!\n)\z/, "\n"), "#{line}\n"] unless place
 
         lines.each_with_index.map { |one, i| i == place ? one.sub(pattern) { "#{one[/\A\s*/]}#{line}" } : one }
       end
 
       def diff_of(name, old, new)
-        unified(name, old.map { |pair| pair.join("=") }, new.map { |pair| pair.join("=") }) unless old == new
+        unified(name, *[old, new].map { |variables| variables.map { |name_and_value| "#{name_and_value.join("=")}\n" } })
       end
 
-      # One hunk of the whole file, whose lines stay in their order.
+      # Lines stay in their order: changed in their place, or added at the end. One hunk, from the first change to the last.
       def unified(name, old, new)
-        return if old == new
+        changed = (0...[old.size, new.size].max).reject { |i| old[i] == new[i] }
+        return if changed.empty?
 
+        first = [changed.first - CONTEXT, 0].max
+        old, new = [old, new].map { |lines| lines[first..changed.last + CONTEXT] || [] }
         body = Array.new([old.size, new.size].max) do |i|
-          old[i] == new[i] ? " #{old[i]}\n" : [*("-#{old[i]}\n" if i < old.size), *("+#{new[i]}\n" if i < new.size)].join
+          old[i] == new[i] ? " #{old[i]}" : [*("-#{old[i]}" if i < old.size), *("+#{new[i]}" if i < new.size)]
         end
-        "--- #{name}\n+++ #{name}\n@@ -#{span(old)} +#{span(new)} @@\n#{body.join}"
+        "--- #{name}\n+++ #{name}\n@@ -#{span(first, old)} +#{span(first, new)} @@\n#{body.flatten.map { |line| ended(line) }.join}"
       end
 
-      def span(lines) = "#{lines.empty? ? 0 : 1},#{lines.size}"
+      def ended(line) = line.end_with?("\n") ? line : "#{line}\n\\ No newline at end of file\n"
+
+      def span(first, lines) = "#{lines.empty? ? first : first + 1},#{lines.size}"
     end
   end
 end

@@ -12,11 +12,16 @@ module Headway
       SAME_LATENCY = 0.10
       # A gain that is smaller isn't worth a change.
       WORTH = 0.05
-      private_constant :SAME_RATE, :SAME_LATENCY, :WORTH
+      # Of the bootstrap samples: fewer, and the next cheapest is looked at, so many of them.
+      LIKELY = 0.7
+      LOOKS = 8
+      # Figures that differ by less are the same.
+      SAME = 0.01
+      private_constant :SAME_RATE, :SAME_LATENCY, :WORTH, :LOOKS, :SAME
 
       # @return [Predict::Figures]
       attr_reader :recommended, :current
-      # @return [Predict::Figures, nil] the best that isn't of the same processes, policy and quantum
+      # @return [Predict::Figures, nil] the best that isn't of the same processes, policy and quantum, nor does just the same
       attr_reader :next_best
 
       # @param workload [Workload]
@@ -46,9 +51,11 @@ module Headway
         @slos.all? { |slo| slo.values(figures, @workload).first&.<=(slo.limit_ms) }
       end
 
-      # @return [Float, nil] the share of bootstrap samples in which all is met; nil: there was nothing to meet
+      # @return [Float, nil] the share of bootstrap samples in which all is met; with nothing to meet, in which it is better than the
+      #   current setting; nil: it is that, or can't be compared
       def sureness(figures)
-        return if @slos.empty? || figures.overloaded?
+        return if figures.overloaded?
+        return better_share(figures) if @slos.empty?
 
         met = @slos.map { |slo| slo.values(figures, @workload).drop(1).map { |value| value <= slo.limit_ms } }.transpose
         met.empty? ? nil : met.count(&:all?).fdiv(met.size)
@@ -60,10 +67,38 @@ module Headway
 
       def choose(order)
         best = order.first
-        @recommended = best && !keep_current?(best) ? closely(best.setting) : @current
-        other = order.find { |figures| unlike?(figures.setting, @recommended.setting) && figures.setting != @current.setting }
+        @recommended = best && !keep_current?(best) ? likely(order) : @current
+        other = order.find { |figures| unlike?(figures.setting, @recommended.setting) && figures.setting != @current.setting && !same?(figures) }
         @next_best = other && closely(other.setting)
       end
+
+      def same?(figures)
+        [[figures.requests_per_s, @recommended.requests_per_s], [latency(figures), latency(@recommended)]].all? { |one, other| (one - other).abs <= SAME * other }
+      end
+
+      # The same requests are drawn for all settings: a sample is compared with its like.
+      def better_share(figures)
+        return if @current.overloaded? || figures.setting == @current.setting
+
+        scores = [figures, @current].map { |one| @current.setting.rate ? latencies(one).map(&:-@) : one.rates }
+        pairs = scores.first.zip(scores.last).drop(1)
+        pairs.count { |one, other| one > other }.fdiv(pairs.size) if pairs.any? && scores.map(&:size).uniq.one?
+      end
+
+      # What only just meets it by what happened to be recorded isn't advised while a little more meets it for sure.
+      def likely(order)
+        return closely(order.first.setting) if @slos.empty? || @meeting.empty?
+
+        surest = nil
+        order.first(LOOKS).each do |figures|
+          look = closely(figures.setting)
+          surest = look if surest.nil? || sure(look) > sure(surest)
+          break if sure(surest) >= LIKELY
+        end
+        surest
+      end
+
+      def sure(figures) = sureness(figures) || 1
 
       def unlike?(one, other)
         one.processes != other.processes || one.policy != other.policy || one.quantum_ms != other.quantum_ms
@@ -72,6 +107,7 @@ module Headway
       # It meets all, and what would be gained is next to nothing.
       def keep_current?(best)
         return false if @current.overloaded? || !meets?(@current) || best.setting.processes < @current.setting.processes
+        return false if @slos.any? && sure(@current) < LIKELY
 
         rate_gain(best) < WORTH && (@slos.any? || latency_gain(best) < SAME_LATENCY)
       end
@@ -95,13 +131,17 @@ module Headway
         end
       end
 
-      # Over the classes: a policy that is good to one at the other's cost is judged by both.
-      def latency(figures)
+      def latency(figures) = latencies(figures).first || Float::INFINITY
+
+      # Over the classes: a policy that is good to one at the other's cost is judged by both. As simulated with all requests, then with
+      # each bootstrap sample.
+      def latencies(figures)
         logs = @workload.kinds.filter_map do |kind|
-          value = figures.samples("p99_ms", kind).first || figures.samples("p95_ms", kind).first || figures.samples("mean_ms", kind).first
-          Math.log(value) if value&.positive?
+          values = %w[p99_ms p95_ms mean_ms].lazy.map { |key| figures.samples(key, kind) }.find(&:any?)
+          values&.map { |value| Math.log([value, 1e-6].max) }
         end
-        logs.empty? ? Float::INFINITY : Math.exp(logs.sum / logs.size)
+        shortest = logs.map(&:size).min || 0
+        logs.map { |values| values.first(shortest) }.transpose.map { |values| Math.exp(values.sum / values.size) }
       end
 
       def cost(setting, current = @current.setting)

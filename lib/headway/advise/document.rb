@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "shellwords"
 require_relative "../advise"
 
 module Headway
@@ -9,7 +10,6 @@ module Headway
       SCHEMA = 1
       # Of the bootstrap samples.
       SURE = 0.95
-      LIKELY = 0.7
 
       # @param workload [Workload]
       # @param choice [Choice]
@@ -19,7 +19,8 @@ module Headway
         @choice = choice
         @slos = slos
         @changes = Changes.new(workload, choice.current.setting, choice.recommended.setting)
-        @cautions = Predict::Grounds.new(workload).cautions
+        @grounds = Predict::Grounds.new(workload)
+        @cautions = @grounds.cautions
       end
 
       # @return [Hash]
@@ -47,6 +48,8 @@ module Headway
         setting = @choice.recommended.setting
         goal = @slos.join(", ")
         if !@choice.possible? then impossible
+        elsif @choice.already_right? && @grounds.saturated?
+          "No setting helps: what is waited for outside of Ruby is saturated. Leave yours, #{setting}, and look there."
         elsif @choice.already_right? then "Your setting is already right: #{setting}#{", it meets #{goal}" if @slos.any?}."
         else "Use #{setting}#{" to meet #{goal}" if @slos.any?}, instead of #{@choice.current.setting}."
         end
@@ -88,10 +91,11 @@ module Headway
         sureness = @choice.sureness(@choice.recommended)
         word = if sureness.nil? then "as far as the model goes"
                elsif sureness >= SURE then "sure"
-               elsif sureness >= LIKELY then "likely"
+               elsif sureness >= Choice::LIKELY then "likely"
                else "unsure"
                end
-        share = sureness && ", met in #{(sureness * 100).round} % of the resampled workloads"
+        what = @slos.any? ? "met" : "better than the current one"
+        share = sureness && ", #{what} in #{(sureness * 100).round} % of the resampled workloads"
         "#{word}#{share}; how near the model comes to what is measured, docs/validation.md says."
       end
 
@@ -112,9 +116,10 @@ module Headway
       def verify
         setting = @choice.recommended.setting
         options = setting.policy == :stock ? "--policy observe" : "--policy #{setting.policy} --quantum #{Predict.number(setting.quantum_ms)}"
-        ["make the change, then  #{@changes.run("#{options} --record after.headway")}",
+        change = "make the change, then  " unless @choice.already_right?
+        ["#{change}#{@changes.run("#{options} --record after.headway")}",
          "headway predict after.headway   # recorded beside predicted",
-         "headway advise after.headway#{" --slo #{@slos.join(",")}" if @slos.any?}"]
+         "headway advise after.headway#{" --slo #{@slos.join(",").shellescape}" if @slos.any?}"]
       end
     end
   end

@@ -82,20 +82,22 @@ module Headway
       private
 
       def all_measures
-        [*names.flat_map { |name| of_class(name) },
+        [*names(@before).map { |name| rate(name) }, *names([*@before, *@after]).map { |name| p99(name) },
          measure("all work", " a second", RATE_LEAST, rises: true, &:per_s),
          measure("failed work", " of all", 0.5, scale: 0.02, &:failed_share), backlog].compact
       end
 
-      # Classes that come often enough in every window.
-      def names
-        [*@before, *@after].map { |window| window.classes.select { |_, kind| kind.count >= CLASS_LEAST }.keys }.inject(:&)
+      # Classes that come often enough in each of the windows.
+      def names(windows)
+        windows.map { |window| window.classes.select { |_, kind| kind.count >= CLASS_LEAST }.keys }.inject(:&)
       end
 
-      def of_class(name)
-        [measure("p99 of #{name}", " ms", P99_LEAST) { |window| window.classes[name].p99_s * 1000 },
-         measure(name, " a second", RATE_LEAST, rises: true) { |window| window.classes[name].count / window.seconds.to_f }]
+      # Of every class that was there before: one that has become rare or gone is worse off.
+      def rate(name)
+        measure(name, " a second", RATE_LEAST, rises: true) { |window| (window.classes[name]&.count || 0) / window.seconds.to_f }
       end
+
+      def p99(name) = measure("p99 of #{name}", " ms", P99_LEAST) { |window| window.classes[name].p99_s * 1000 }
 
       def backlog
         measure("backlog", "", P99_LEAST, scale: 10, &:backlog) if [*@before, *@after].all?(&:backlog)

@@ -65,6 +65,10 @@ module Headway
         raise UsageError, "#{error.args.first} needs a value (headway #{@command} --help says which)"
       rescue OptionParser::ParseError => error
         raise UsageError, "#{error.message.lines.first.chomp} (headway #{@command} --help lists the options)"
+      rescue ArgumentError => error
+        raise unless error.message.start_with?("invalid byte sequence")
+
+        raise UsageError, "an argument is no valid #{Encoding.default_external} text (headway #{@command} --help says what is expected)"
       end
     end
   end

@@ -12,7 +12,8 @@ module Headway
     Prediction = Data.define(:per_s, :latency_s)
 
     # A process as a closed network: the GVL is one server with a queue, the cores are as many servers with one queue, everything else
-    # is a delay. Solved exactly by mean value analysis with marginal probabilities for the cores (Reiser and Lavenberg, 1980).
+    # is a delay. Solved exactly by mean value analysis with marginal probabilities for the cores (Reiser and Lavenberg, 1980). That
+    # nobody is at them is told by a network without them (Reiser, 1981), for with many cores what the others leave of 1 is rounding.
     # Exact for bursts of exponential length; constant ones do up to a fifth better around the knee.
     module MVA
       module_function
@@ -29,14 +30,19 @@ module Headway
 
       # @return [Float] calls a second of one process
       def throughput(demands, threads, cores)
-        at_gvl = 0.0
+        at_gvl = at_gvl_alone = 0.0 # threads at the GVL; alone: in a network without the cores
         at_cores = [1.0] # the probability that so many threads are there
         per_s = 0.0
         1.upto(threads) do |count|
           gvl_s = demands.gvl_s * (1 + at_gvl)
           per_s = count / (demands.delay_s + gvl_s + response_s(demands.free_cpu_s, at_cores, cores))
           at_gvl = per_s * gvl_s
-          at_cores = arrive(at_cores, per_s * demands.free_cpu_s, cores)
+          next if demands.free_cpu_s.zero?
+
+          alone_s = demands.gvl_s * (1 + at_gvl_alone)
+          nobody = at_cores.first * per_s * (demands.delay_s + alone_s) / count
+          at_gvl_alone = count * alone_s / (demands.delay_s + alone_s) if alone_s.positive?
+          at_cores = [nobody, *one_more(at_cores, per_s * demands.free_cpu_s, cores)]
         end
         per_s
       end
@@ -48,14 +54,10 @@ module Headway
         demand_s * at_cores.each_with_index.sum { |probability, there| probability * (there + 1) / [there + 1, cores].min }
       end
 
-      def arrive(at_cores, load, cores)
-        return at_cores if load.zero?
+      # What is probable of each number above 0.
+      def one_more(at_cores, load, cores) = at_cores.each_with_index.map { |probability, there| load / [there + 1, cores].min * probability }
 
-        some = at_cores.each_with_index.map { |probability, there| load / [there + 1, cores].min * probability }
-        [[1 - some.sum, 0.0].max, *some]
-      end
-
-      private_class_method :response_s, :arrive
+      private_class_method :response_s, :one_more
     end
   end
 end

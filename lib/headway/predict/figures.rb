@@ -39,6 +39,9 @@ module Headway
       # @return [Float] as simulated with all requests; when overloaded what the setting can do
       def requests_per_s = per_second(@main)
 
+      # @return [Array<Float>] the same, then of each bootstrap sample
+      def rates = [@main, *@others].map { |run| per_second(run) }
+
       # @return [Float] of the time, how long somebody held the GVL, per process
       def gvl_pct = 100.0 * @main[:gvl] / (@main[:elapsed] * @setting.processes)
 
@@ -53,7 +56,7 @@ module Headway
 
       # @return [Hash] of the JSON object
       def to_json_h
-        { **setting.to_json_h, "overloaded" => overloaded?, "requests_per_s" => summary([@main, *@others].map { |run| per_second(run) }),
+        { **setting.to_json_h, "overloaded" => overloaded?, "requests_per_s" => summary(rates),
           "gvl_pct" => gvl_pct.round(2), **latencies(nil),
           "classes" => @workload.kinds.map { |kind| { "name" => kind.name, **latencies(kind) } } }
       end

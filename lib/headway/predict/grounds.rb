@@ -53,6 +53,9 @@ module Headway
         [unmarked, untold, growing, rare, damaged].compact
       end
 
+      # @return [Boolean] delays grow as fast as their number: more of them at a time get no more done
+      def saturated? = delays_grow? && @ratio - 1 >= SATURATED * (@crowd_ratio - 1)
+
       private
 
       # Taken as workers the helpers, which sleep, would make any advice look good.
@@ -66,8 +69,6 @@ module Headway
       def things = @workload.marked? ? "requests" : "bursts"
 
       def delays_grow? = @ratio && @ratio > DELAYS_GROW
-
-      def saturated? = delays_grow? && @ratio - 1 >= SATURATED * (@crowd_ratio - 1)
 
       def grown = @ratio.round(1)
 
@@ -89,7 +90,7 @@ module Headway
       def growing
         return unless delays_grow?
 
-        "delays grow with load (#{grown} times as long with #{crowded} times as many at a time): no setting with more than " \
+        "#{saturated? ? "something outside is saturated (delays are " : "delays grow with load ("}#{grown} times as long with #{crowded} times as many at a time): no setting with more than " \
           "#{@at_once} threads is predicted, and those with fewer may come out too slow"
       end
 

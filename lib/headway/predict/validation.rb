@@ -9,8 +9,11 @@ require_relative "../bench"
 
 module Headway
   module Predict
-    # Predicts a grid of settings from one trace of one setting, writes the predictions down, then measures them all.
+    # Predicts a grid of settings from one trace of one setting, writes the predictions down, then measures them all. All it does is
+    # kept in a directory: one that was broken off goes on from there.
     class Validation
+      autoload :Kept, File.expand_path("validation/kept", __dir__)
+
       PROGRAM = File.expand_path("validation/program.rb", __dir__)
       BASE = Setting.new(processes: 1, threads: 5, policy: :stock, quantum_ms: 100, rate: nil)
       FULL = { threads: [1, 2, 3, 5, 8, 16], processes: [1, 2], quantum_ms: [10, 100], policy: %i[stock fair] }.freeze
@@ -52,33 +55,34 @@ module Headway
 
       attr_reader :seconds, :runs, :workload
 
-      # @param directory [String] where the trace and the predictions go
+      # @param directory [String] where the trace, the predictions and what is measured go; or are
       # @param seconds [Numeric] a measurement takes
       # @param runs [Integer] of each setting, interleaved
       # @param start_in [Numeric] seconds the processes have to start in before they begin together
+      # @param minutes [Numeric, nil] after which it stops measuring
       # @yieldparam text [String] what goes on
-      def initialize(directory, grid: FULL, seconds: 10, runs: 3, start_in: 2.5, &progress)
+      def initialize(directory, grid: FULL, seconds: 10, runs: 3, start_in: 2.5, minutes: nil, &progress)
         @directory = directory
         @seconds = seconds
         @runs = runs
         @start_in = start_in
+        @minutes = minutes
         @progress = progress || ->(_) {}
         @settings = grid[:policy].product(grid[:quantum_ms], grid[:processes], grid[:threads]).map do |policy, quantum_ms, processes, threads|
           Setting.new(processes:, threads:, policy:, quantum_ms:, rate: nil)
         end
         @settings.reject! { |setting| setting.policy == :stock && setting.quantum_ms != 100 } unless Bench::Interpreter.current.timeslice?
-        @base_rates = []
       end
 
       # @return [self]
+      # @raise [Bench::Error] the minutes are over; the next one goes on
       def call
-        FileUtils.mkdir_p(@directory)
-        traces = File.join(@directory, "base*.headway") # a process that we start adds its number
-        FileUtils.rm_f(Dir[traces])
-        @progress.call("recording #{BASE}")
-        run(BASE, 0, record: File.join(@directory, "base.headway"), seconds: 2 * @seconds)
-        @workload = Workload.open(*Dir[traces])
-        predict
+        @til = @minutes ? now + (60 * @minutes) : Float::INFINITY
+        @kept = Kept.new(@directory, "ruby" => RUBY_VERSION, "headway" => VERSION, "seconds" => @seconds, "runs" => @runs, "settings" => @settings.map(&:to_s))
+        record unless @kept.predictions
+        @workload = Workload.open(*traces)
+        @kept.predictions ||= predict
+        read_predictions
         measure
         self
       end
@@ -94,38 +98,67 @@ module Headway
 
       private
 
+      def traces = Dir[File.join(@directory, "base*.headway")] # a process that we start adds its number
+
+      def record
+        FileUtils.rm_f(traces)
+        @progress.call("recording #{BASE}")
+        run(BASE, 0, record: File.join(@directory, "base.headway"), seconds: 2 * @seconds)
+      end
+
+      # @return [String] what is written down
       def predict
         grounds = Grounds.new(@workload)
         if (refusal = grounds.refusal)
           raise Bench::Error, "the trace is too short: #{refusal}"
         end
-        @refusals = @settings.to_h { |setting| [setting, grounds.refusal_of(setting)] }
-        @predictions = @settings.reject { |setting| @refusals[setting] }.to_h do |setting|
-          @progress.call("predicting #{setting}")
-          figures = Figures.new(@workload, setting, replications: 0)
-          [setting, { "requests_per_s" => figures.requests_per_s, **%w[mean_ms p50_ms p99_ms].to_h { |key| [key, figures.samples(key).first] } }]
+
+        rows = @settings.map do |setting|
+          refused = grounds.refusal_of(setting)
+          { **setting.to_json_h, "predicted" => (predicted(setting) unless refused), "refused" => refused }
         end
-        write_down
+        JSON.pretty_generate(rows)
       end
 
-      def write_down
-        rows = @settings.map { |setting| { **setting.to_json_h, "predicted" => @predictions[setting], "refused" => @refusals[setting] } }
-        text = JSON.pretty_generate(rows)
-        @digest = Digest::SHA256.hexdigest(text)
-        File.write(File.join(@directory, "predictions.json"), text)
+      def predicted(setting)
+        @progress.call("predicting #{setting}")
+        figures = Figures.new(@workload, setting, replications: 0)
+        { "requests_per_s" => figures.requests_per_s, **%w[mean_ms p50_ms p99_ms].to_h { |key| [key, figures.samples(key).first] } }
+      end
+
+      def read_predictions
+        @digest = Digest::SHA256.hexdigest(@kept.predictions)
+        rows = JSON.parse(@kept.predictions)
+        @predictions, @refusals = %w[predicted refused].map { |key| @settings.zip(rows.map { |row| row[key] }).to_h }
       end
 
       def measure
-        measured = Hash.new { |hash, setting| hash[setting] = [] }
-        @runs.times do |round|
+        all = schedule
+        figures = all.to_h do |name, setting, seed|
+          [name, @kept.fetch(name) do
+            left = all.count { |other,| !@kept.include?(other) }
+            raise Bench::Error, "#{@minutes} minutes are over, #{left} of #{all.size} runs are left: the same command goes on" if now > @til
+
+            @progress.call("measuring #{setting} (#{left} left)")
+            figures_of(run(setting, seed))
+          end]
+        end
+        runs = all.group_by { |_, setting,| setting }.transform_values { |rows| rows.map(&:first).grep_v(/base/).map { |name| figures[name] } }
+        @base_rates = figures.filter_map { |name, one| one["requests_per_s"] if name.include?("base") }
+        @cells = @settings.map { |setting| cell(setting, runs[setting]) }
+      end
+
+      # A B C, C B A, and the base between them: what changes on the machine meanwhile meets all alike.
+      #
+      # @return [Array<Array(String, Setting, Integer)>] name, setting and seed of each run
+      def schedule
+        (0...@runs).flat_map do |round|
           order = round.even? ? @settings : @settings.reverse
-          order.each_with_index do |setting, i|
-            @base_rates << figures_of(run(BASE, i + 1))["requests_per_s"] if (i % 8).zero?
-            @progress.call("measuring #{setting} (#{round + 1} of #{@runs})")
-            measured[setting] << figures_of(run(setting, (100 * round) + i + 1))
+          order.each_with_index.flat_map do |setting, i|
+            base = ["#{round} base #{i}", BASE, i + 1] if (i % 8).zero?
+            [*([base] if base), ["#{round} #{setting}", setting, (100 * round) + i + 1]]
           end
         end
-        @cells = @settings.map { |setting| cell(setting, measured[setting]) }
       end
 
       def cell(setting, runs)
@@ -145,7 +178,7 @@ module Headway
 
       # @return [Hash{String => Array<Float>}] latencies in milliseconds by class, of all processes
       def run(setting, seed, record: nil, seconds: @seconds)
-        start = Process.clock_gettime(Process::CLOCK_MONOTONIC) + @start_in
+        start = now + @start_in
         children = Array.new(setting.processes) do |i|
           arguments = [setting.threads, start, seconds, (seed * 10) + i].map(&:to_s)
           Bench::Child.new([*Bench::Interpreter.current.command, PROGRAM, *arguments], env: environment(setting, record))
@@ -163,6 +196,8 @@ module Headway
 
         Bench::Arm.environment.merge(setting.quantum_ms == 100 ? {} : { "RUBY_THREAD_TIMESLICE" => setting.quantum_ms.to_s })
       end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
       def figures_of(latencies)
         all = latencies.values.flatten.sort

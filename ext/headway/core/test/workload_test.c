@@ -114,13 +114,16 @@ TEST(what_was_computed_without_the_gvl_is_no_delay)
         EVENT(AT(1200), 7, SUSPENDED), EVENT(AT(3200), 7, READY), EVENT(AT(3200), 7, CPU, .value = 7050), EVENT(AT(3200), 7, RESUMED),
         EVENT(AT(3300), 7, SUSPENDED), EVENT(AT(4300), 7, READY), EVENT(AT(4300), 7, CPU, .value = 7160), EVENT(AT(4300), 7, RESUMED),
         EVENT(AT(4400), 7, SUSPENDED), EVENT(AT(5400), 7, READY), EVENT(AT(5400), 7, CPU, .value = 7660), EVENT(AT(5400), 7, RESUMED),
+        EVENT(AT(5500), 7, SUSPENDED), EVENT(AT(6500), 7, READY), EVENT(AT(6500), 7, CPU, .value = 8460), EVENT(AT(6500), 7, RESUMED),
     };
     read_trace(events, COUNT(events));
     check_step(&work.requests[0], 1, HW_STEP_DELAY, 1000); /* nothing to compare the clock with yet */
-    check_step(&work.requests[1], 1, HW_STEP_CPU, 2000);
+    check_step(&work.requests[1], 1, HW_STEP_CPU, 1950);
     check_step(&work.requests[2], 1, HW_STEP_DELAY, 1000);
     check_step(&work.requests[3], 1, HW_STEP_CPU, 400);
     check_step(&work.requests[3], 2, HW_STEP_DELAY, 600);
+    check_step(&work.requests[4], 1, HW_STEP_CPU, 700); /* ... and had no core for the rest */
+    CHECK_EQUAL(2, work.requests[4].steps);
     clean_up();
 }
 
