@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "etc"
 require_relative "recorder/options"
 require_relative "recorder/alarm"
 
@@ -126,7 +127,6 @@ module Headway
       end
 
       def about
-        require "etc"
         [RUBY_VERSION, VERSION, Headway.policy.to_s, Headway.preempt.to_s, command, (Headway.quantum_ms * 1_000_000).round,
          Etc.nprocessors]
       end

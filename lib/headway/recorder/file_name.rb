@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "etc"
+
 module Headway
   module Recorder
     # Where a trace goes when many processes write theirs to one place: a directory, or a name with places to be filled in, so that
@@ -53,7 +55,6 @@ module Headway
         end
 
         def host
-          require "etc"
           Etc.uname[:nodename].to_s.gsub(/[^\w.-]+/, "_")
         end
       end
