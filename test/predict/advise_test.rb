@@ -106,6 +106,14 @@ class AdviseTest < PredictCase
     end
   end
 
+  # Most bootstrap samples have none of it.
+  def test_an_slo_of_a_very_rare_class_beside_one_of_all
+    path = write(one_thread(20_000, names: { 1 => "light", 2 => "rare" }) { |i| [i % 2_000 == 0 ? 2 : 1, 1, 4, 1] })
+    object = json_of("advise", path, "--slo", "p99=20ms,rare:mean=20ms", "--max-threads", "1")
+    assert object["met"]
+    assert_equal 100.0, object.dig("recommended", "sure_pct")
+  end
+
   def test_without_an_slo_it_says_how_surely_it_is_better
     object = json_of("advise", mixed, "--rate", "50")
     refute object["already_right"]

@@ -57,7 +57,7 @@ module Headway
         return if figures.overloaded?
         return better_share(figures) if @slos.empty?
 
-        met = @slos.map { |slo| slo.values(figures, @workload).drop(1).map { |value| value <= slo.limit_ms } }.transpose
+        met = in_step(@slos.map { |slo| slo.values(figures, @workload).drop(1).map { |value| value <= slo.limit_ms } })
         met.empty? ? nil : met.count(&:all?).fdiv(met.size)
       end
 
@@ -140,8 +140,13 @@ module Headway
           values = %w[p99_ms p95_ms mean_ms].lazy.map { |key| figures.samples(key, kind) }.find(&:any?)
           values&.map { |value| Math.log([value, 1e-6].max) }
         end
-        shortest = logs.map(&:size).min || 0
-        logs.map { |values| values.first(shortest) }.transpose.map { |values| Math.exp(values.sum / values.size) }
+        in_step(logs).map { |values| Math.exp(values.sum / values.size) }
+      end
+
+      # Transposed; a bootstrap sample may have none of a rare class, whose list is shorter then.
+      def in_step(lists)
+        shortest = lists.map(&:size).min || 0
+        lists.map { |values| values.first(shortest) }.transpose
       end
 
       def cost(setting, current = @current.setting)
