@@ -72,6 +72,12 @@ class AdviseTest < PredictCase
     assert_equal 1, bounded.dig("recommended", "processes")
   end
 
+  def test_more_threads_than_allowed_are_never_right
+    object = json_of("advise", write(saturated), "--max-threads", "3")
+    refute object["already_right"]
+    assert_operator object.dig("recommended", "threads"), :<=, 3
+  end
+
   def test_the_diff_is_for_the_servers_own_file
     path = mixed(command: "puma 8.0.2 (tcp://0.0.0.0:9292) [app]", cpus: 2)
     Dir.mkdir(File.join(@directory, "config"))

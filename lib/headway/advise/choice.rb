@@ -36,6 +36,7 @@ module Headway
         @possible = @meeting.any? || slos.empty? && looks.any? { |figures| !figures.overloaded? }
         order = @possible ? ranked(@meeting, candidates.current) : closest(looks)
         @current = closely(candidates.current)
+        @current_allowed = candidates.current_allowed?
         choose(order)
       end
 
@@ -106,7 +107,7 @@ module Headway
 
       # It meets all, and what would be gained is next to nothing.
       def keep_current?(best)
-        return false if @current.overloaded? || !meets?(@current) || best.setting.processes < @current.setting.processes
+        return false if !@current_allowed || @current.overloaded? || !meets?(@current) || best.setting.processes < @current.setting.processes
         return false if @slos.any? && sure(@current) < LIKELY
 
         rate_gain(best) < WORTH && (@slos.any? || latency_gain(best) < SAME_LATENCY)
