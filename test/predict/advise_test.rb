@@ -72,6 +72,12 @@ class AdviseTest < PredictCase
     assert_equal 1, bounded.dig("recommended", "processes")
   end
 
+  def test_more_threads_than_allowed_are_never_right
+    object = json_of("advise", write(saturated), "--max-threads", "3")
+    refute object["already_right"]
+    assert_operator object.dig("recommended", "threads"), :<=, 3
+  end
+
   def test_the_diff_is_for_the_servers_own_file
     path = mixed(command: "puma 8.0.2 (tcp://0.0.0.0:9292) [app]", cpus: 2)
     Dir.mkdir(File.join(@directory, "config"))
@@ -104,6 +110,14 @@ class AdviseTest < PredictCase
       assert_equal after, File.binread(path)
       assert_equal "headway run --summary -- bundle exec puma", changes.run("--summary")
     end
+  end
+
+  # Most bootstrap samples have none of it.
+  def test_an_slo_of_a_very_rare_class_beside_one_of_all
+    path = write(one_thread(20_000, names: { 1 => "light", 2 => "rare" }) { |i| [i % 2_000 == 0 ? 2 : 1, 1, 4, 1] })
+    object = json_of("advise", path, "--slo", "p99=20ms,rare:mean=20ms", "--max-threads", "1")
+    assert object["met"]
+    assert_equal 100.0, object.dig("recommended", "sure_pct")
   end
 
   def test_without_an_slo_it_says_how_surely_it_is_better

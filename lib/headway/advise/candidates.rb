@@ -26,10 +26,14 @@ module Headway
         @processes = [1] if @processes.empty?
         @threads = [*THREADS, @current.threads].uniq
         @threads.select! { |count| count <= threads_most } if threads_most
+        @current_allowed = @threads.include?(@current.threads) && @processes.include?(@current.processes)
       end
 
       # @return [Predict::Setting] as recorded, with the rate asked for
       attr_reader :current
+
+      # @return [Boolean] whether the current one is within what was given
+      def current_allowed? = @current_allowed
 
       # @return [Array<Predict::Setting>] the current one too, when it is allowed
       def settings

@@ -36,6 +36,7 @@ module Headway
         @possible = @meeting.any? || slos.empty? && looks.any? { |figures| !figures.overloaded? }
         order = @possible ? ranked(@meeting, candidates.current) : closest(looks)
         @current = closely(candidates.current)
+        @current_allowed = candidates.current_allowed?
         choose(order)
       end
 
@@ -57,7 +58,7 @@ module Headway
         return if figures.overloaded?
         return better_share(figures) if @slos.empty?
 
-        met = @slos.map { |slo| slo.values(figures, @workload).drop(1).map { |value| value <= slo.limit_ms } }.transpose
+        met = in_step(@slos.map { |slo| slo.values(figures, @workload).drop(1).map { |value| value <= slo.limit_ms } })
         met.empty? ? nil : met.count(&:all?).fdiv(met.size)
       end
 
@@ -106,7 +107,7 @@ module Headway
 
       # It meets all, and what would be gained is next to nothing.
       def keep_current?(best)
-        return false if @current.overloaded? || !meets?(@current) || best.setting.processes < @current.setting.processes
+        return false if !@current_allowed || @current.overloaded? || !meets?(@current) || best.setting.processes < @current.setting.processes
         return false if @slos.any? && sure(@current) < LIKELY
 
         rate_gain(best) < WORTH && (@slos.any? || latency_gain(best) < SAME_LATENCY)
@@ -140,8 +141,13 @@ module Headway
           values = %w[p99_ms p95_ms mean_ms].lazy.map { |key| figures.samples(key, kind) }.find(&:any?)
           values&.map { |value| Math.log([value, 1e-6].max) }
         end
-        shortest = logs.map(&:size).min || 0
-        logs.map { |values| values.first(shortest) }.transpose.map { |values| Math.exp(values.sum / values.size) }
+        in_step(logs).map { |values| Math.exp(values.sum / values.size) }
+      end
+
+      # Transposed; a bootstrap sample may have none of a rare class, whose list is shorter then.
+      def in_step(lists)
+        shortest = lists.map(&:size).min || 0
+        lists.map { |values| values.first(shortest) }.transpose
       end
 
       def cost(setting, current = @current.setting)
