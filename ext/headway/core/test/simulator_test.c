@@ -130,7 +130,8 @@ TEST(closed_threads_do_what_mean_value_analysis_says)
         set.threads = threads;
         set.requests = test_effort(60000);
         simulate();
-        CHECK_NEAR(rate * 1000, per_second(), 0.05);
+        /* The 4,000 differ from their mean by some percent, and so do the few that a slow variant simulates: four standard errors. */
+        CHECK_NEAR(rate * 1000, per_second(), 0.035 + 4 / sqrt((double)set.requests));
         clean_up();
     }
 }
