@@ -67,7 +67,7 @@ class EstimateTest < Minitest::Test
 
   # Who computes beside makes the work wait for the GVL; that is no yield.
   def test_waiting_for_the_gvl_is_not_yielding
-    Headway.start(policy: :fair)
+    Headway.start(policy: :fair, quantum_ms: 10)
     neighbour = Thread.new { loop { compute(0.01) } }
     sample = Headway::Native.metered { 5.times { compute(0.03) } }
     running_s, ready_s, *away_s = sample.first(5)

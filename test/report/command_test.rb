@@ -19,7 +19,8 @@ class ReportCommandTest < Minitest::Test
     assert_bad_usage(/no trace file/, headway("report", "--json"))
     assert_bad_usage(/unknown option --frob \(headway report --help/, headway("report", "x", "--frob"))
     assert_bad_usage(/--html needs a value/, headway("report", "x", "--html"))
-    assert_bad_usage(/--html needs a file name, or - for standard output/, headway("report", "x", "--html", "--json"))
+    assert_bad_usage(/--html needs a value/, headway("report", "x", "--html", "--json"))
+    assert_bad_usage(/--html needs a file name, or - for standard output/, headway("report", "x", "--html", ""))
     assert_bad_usage(/--markdown needs a file name/, headway("report", "x", "--markdown", ""))
     assert_bad_usage(/only one report can go to standard output: --markdown and --json ask for it/,
                      headway("report", "x", "--markdown", "-", "--json"))
