@@ -40,7 +40,9 @@ class ClosedGateTest < Harness::TrapTest
   # to call it back: an interrupt that comes just then must not wait for the gate.
   test_under Harness::Modes::FAIR, "a kill reaches a thread between two parks", quantum_ms: 4_000 do
     random = Random.new(1)
-    delays = beside_cpu_threads(3) do
+    delays = beside_cpu_threads(3) do |_, hogs|
+      # What a killed thread has yet to do is done in its turn: until the hogs are of the last tier that comes after theirs.
+      await("the last tier") { hogs.all? { |hog| Headway.thread(hog).stats[:running] > 1.05 } }
       Array.new(scale(150)) do
         target = Thread.new { loop { nil } }
         sleep random.rand * 0.03

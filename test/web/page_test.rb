@@ -188,7 +188,7 @@ class WebPageTest < Minitest::Test
 
   def visit(**options)
     browser.open(self.class.url, **options)
-    await("the first answer") { evaluate("+(document.documentElement.dataset.shown ?? 0)") > 0 }
+    await("the first answer") { evaluate("+(document.documentElement?.dataset.shown ?? 0)") > 0 }
   end
 
   def allow(what) = FileUtils.touch(File.join(self.class.folder, what))

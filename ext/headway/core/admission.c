@@ -74,7 +74,7 @@ pass_on(struct hw_scheduler *s, struct hw_thread *next, uint64_t now)
     owner->turn_ns += hw_elapsed_ns(s->admitted_ns, now);
     if (next) admit(s, next, now);
     else admit_next(s, now);
-    if (owner->overtaken) hw_gate_push_front(&s->gate, owner);
+    if (owner->overtaken) hw_gate_push_front(&s->gate, owner, now);
     else hw_gate_push(&s->gate, owner, now);
 }
 
@@ -141,7 +141,7 @@ hw_admission_take_back(struct hw_scheduler *s, struct hw_thread *thread, uint64_
     admit(s, thread, now);
     if (next == NULL) return;
     next->overtaken = true;
-    hw_gate_push_front(&s->gate, next);
+    hw_gate_push_front(&s->gate, next, now);
 }
 
 bool

@@ -23,7 +23,7 @@ hw_gate_push(struct hw_gate *gate, struct hw_thread *thread, uint64_t now)
 }
 
 void
-hw_gate_push_front(struct hw_gate *gate, struct hw_thread *thread)
+hw_gate_push_front(struct hw_gate *gate, struct hw_thread *thread, uint64_t now)
 {
     if (thread->at_gate) return;
     struct hw_gate_queue *queue = &gate->queues[thread->tier];
@@ -31,8 +31,13 @@ hw_gate_push_front(struct hw_gate *gate, struct hw_thread *thread)
     thread->gate_tier = thread->tier;
     thread->gate_prev = NULL;
     thread->gate_next = queue->head;
-    if (queue->head) queue->head->gate_prev = thread;
-    else queue->tail = thread;
+    if (queue->head) {
+        queue->head->gate_prev = thread;
+    }
+    else {
+        queue->tail = thread;
+        queue->served_ns = now;
+    }
     queue->head = thread;
     gate->length++;
 }

@@ -18,7 +18,7 @@ struct hw_gate {
 /* Into the queue of its tier; does nothing when it is in one. */
 void hw_gate_push(struct hw_gate *gate, struct hw_thread *thread, uint64_t now);
 /* To its head, for one that was overtaken: it goes on where it was. */
-void hw_gate_push_front(struct hw_gate *gate, struct hw_thread *thread);
+void hw_gate_push_front(struct hw_gate *gate, struct hw_thread *thread, uint64_t now);
 void hw_gate_remove(struct hw_gate *gate, struct hw_thread *thread); /* does nothing when it isn't in one */
 
 /* The lowest tier somebody waits in; HW_TIERS: nobody waits. */

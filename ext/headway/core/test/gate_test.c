@@ -124,6 +124,19 @@ TEST(lower_tiers_go_first)
     for (unsigned i = 0; i < THREADS; i++) CHECK_EQUAL(i / (THREADS / HW_TIERS), hw_gate_pop(&gate, PATIENCE_NS, now)->tier);
 }
 
+TEST(who_is_put_back_to_the_head_has_waited_since_then)
+{
+    start_empty();
+    now += 10 * PATIENCE_NS;
+    threads[0].tier = 1;
+    hw_gate_push_front(&gate, &threads[0], now);
+    push(&threads[1]);
+    CHECK(hw_gate_pop(&gate, PATIENCE_NS, now) == &threads[1], "its tier was served till now");
+    now += PATIENCE_NS;
+    push(&threads[1]);
+    CHECK(hw_gate_pop(&gate, PATIENCE_NS, now) == &threads[0]);
+}
+
 TEST(doing_it_twice_is_doing_it_once)
 {
     start_empty();
@@ -183,5 +196,5 @@ TEST(in_any_order_as_an_array)
 }
 
 TESTS({ "fifo", within_a_tier_first_come_first_served }, { "tiers", lower_tiers_go_first },
-      { "twice", doing_it_twice_is_doing_it_once }, { "overdue", no_tier_is_passed_over_for_ever },
-      { "random", in_any_order_as_an_array })
+      { "put_back", who_is_put_back_to_the_head_has_waited_since_then }, { "twice", doing_it_twice_is_doing_it_once },
+      { "overdue", no_tier_is_passed_over_for_ever }, { "random", in_any_order_as_an_array })

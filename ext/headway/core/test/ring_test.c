@@ -228,10 +228,11 @@ TEST(producers_against_snapshots)
 {
     struct hw_trace_event read[64];
     uint64_t seen = 0;
-    bool torn = false, disordered = false;
+    bool torn = false, disordered = false, last;
     start(64, true); /* small: laps are frequent */
     start_producers(test_effort(50000));
     do {
+        last = atomic_load(&producing) == 0; /* then all that is left is there to be seen */
         struct hw_ring_walk walk;
         uint32_t next[PRODUCERS + 1] = { 0 };
         hw_ring_walk_start(&ring, &walk);
@@ -242,7 +243,7 @@ TEST(producers_against_snapshots)
                 else next[read[i].thread] = read[i].value + 1;
             }
         }
-    } while (atomic_load(&producing) > 0);
+    } while (!last);
     uint64_t refused = join_producers();
     CHECK(!torn && !disordered);
     CHECK(seen > 0);
