@@ -97,13 +97,10 @@ hw_admission_place(struct hw_scheduler *s, struct hw_thread *thread, uint64_t no
     else if (owner == NULL) {
         admit(s, thread, now);
     }
-    else if (owner == thread) {
-        hw_gate_remove(&s->gate, thread);
-    }
-    else if (overtakes(s, thread, now)) {
+    else if (owner != thread && overtakes(s, thread, now)) {
         pass_on(s, thread, now);
     }
-    else if (thread->state == HW_READY) {
+    else if (owner != thread && thread->state == HW_READY) {
         if (thread->at_gate && thread->gate_tier != thread->tier) leave(s, thread);
         hw_gate_push(&s->gate, thread, now);
     }
@@ -136,7 +133,7 @@ void
 hw_admission_take_back(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
 {
     struct hw_thread *next = s->admitted;
-    if (!thread->batch || s->policy.kind != HW_FAIR || had_its_time(s, thread, now)) return;
+    if (next == thread || !thread->batch || s->policy.kind != HW_FAIR || had_its_time(s, thread, now)) return;
     thread->overtaken = true;
     admit(s, thread, now);
     if (next == NULL) return;
