@@ -57,8 +57,9 @@ class ClosedGateTest < Harness::TrapTest
   test_under Harness::Modes::FAIR, "a raise reaches a parked thread", quantum_ms: 4_000 do
     delays = beside_cpu_threads(3) do
       Array.new(40) do
-        target = Thread.new { loop { nil } rescue nil }
-        target.report_on_exception = false
+        begun = Queue.new
+        target = Thread.new { begun << :inside; loop { nil } rescue nil }
+        begun.pop # before that nothing rescues
         sleep 0.03
         elapsed { target.raise(IndexError); assert target.join(10), "the raise was lost" }
       end
