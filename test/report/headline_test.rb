@@ -6,17 +6,24 @@ require "report/made_trace"
 
 class HeadlineTest < Minitest::Test
   def test_a_wait_is_put_down_to_the_method
-    assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render`.", headline(MadeTraces.stalled)
+    assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render`. With policy fair it would go first.", headline(MadeTraces.stalled)
+  end
+
+  def test_under_fair_there_is_no_policy_to_recommend
+    trace = MadeTraces.stalled
+    fair = trace.to_h.merge(processes: trace.to_h[:processes].map { |process| process.merge(policy: "fair") })
+
+    assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render`.", Headway::Report::Headline.of(fair)
   end
 
   def test_without_blame_to_the_thread
-    assert_equal "worker-3 spent 52 % of its time waiting; 91 % of that behind crunch.", headline(MadeTraces.stalled(stacks: []))
+    assert_equal "worker-3 spent 52 % of its time waiting; 91 % of that behind crunch. With policy fair it would go first.", headline(MadeTraces.stalled(stacks: []))
   end
 
   def test_many_holders_in_turn
     turns = (0...6).map { |turn| { name: "io-#{turn}", segments: [[:suspended, turn.to_f], [:running, 1.0], [:suspended, 5.0]] } }
 
-    assert_equal "late spent 60 % of its time waiting, behind 6 threads in turn.",
+    assert_equal "late spent 60 % of its time waiting, behind 6 threads in turn. With policy fair it would go first.",
                  headline(MadeTrace.new(threads: [{ name: "late", segments: [[:ready, 6.0], [:suspended, 4.0]] }, *turns]))
   end
 
@@ -24,7 +31,7 @@ class HeadlineTest < Minitest::Test
     workers = %w[a b c].map { |name| { name: name, segments: [[:ready, 1.0], [:running, 0.0], [:suspended, 1.0]] } }
     cruncher = { name: "crunch", segments: [[:running, 2.0]] }
 
-    assert_match(/ spent 50 % of its time waiting, 2 more threads nearly as much; 100 % of that behind crunch\.\z/,
+    assert_match(/ spent 50 % of its time waiting, 2 more threads nearly as much; 100 % of that behind crunch\. With /,
                  headline(MadeTrace.new(threads: [*workers, cruncher])))
     assert_match(/waiting, another thread nearly as much; /, headline(MadeTrace.new(threads: [*workers.first(2), cruncher])))
   end

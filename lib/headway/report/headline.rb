@@ -71,7 +71,13 @@ module Headway
         worst = waiters.select { |thread| thread[:ready_s] >= MINOR * most }.max_by { |thread| share(thread) }
         alike = waiters.count { |thread| !thread.equal?(worst) && share(thread) >= 0.75 * share(worst) }
         "#{@labels.thread(worst[:id])} spent #{percent(share(worst))} of its time waiting" \
-          "#{others(alike)}#{cause(worst)}."
+          "#{others(alike)}#{cause(worst)}.#{remedy(worst)}"
+      end
+
+      # As {Summary::Verdict} has it: under fair, what is left comes from threads that block too.
+      def remedy(thread)
+        policy = @data[:processes].find { |process| process[:id] == thread[:process] }&.fetch(:policy)
+        " With policy fair it would go first." unless policy == "fair"
       end
 
       def others(count)
