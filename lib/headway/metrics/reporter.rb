@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../forks"
+require_relative "../reason"
 
 module Headway
   module Metrics
@@ -67,7 +68,7 @@ module Headway
       def report
         @report.call(Metrics.collect)
       rescue StandardError => error
-        Notices.add("metrics don't reach #{@to}: #{error.message.lines.first.to_s.chomp.sub(/ @ .*/, "")}")
+        Notices.add("metrics don't reach #{@to}: #{Reason.of(error)}")
       end
 
       # @return [void]
