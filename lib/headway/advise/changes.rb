@@ -18,10 +18,9 @@ module Headway
       ].freeze
       # What servers call themselves instead of their command: puma 8.0.2 (tcp://…) [shop], puma: cluster worker 0: 42 [shop]
       TITLE = /\A(puma|sidekiq)\b.*\[.*\]/
-      VM_SLICE_MS = 100
       # Lines around a change.
       CONTEXT = 3
-      private_constant :SERVERS, :TITLE, :VM_SLICE_MS, :CONTEXT
+      private_constant :SERVERS, :TITLE, :CONTEXT
 
       # @param workload [Workload]
       # @param from [Predict::Setting]
@@ -63,11 +62,10 @@ module Headway
       def to_headway? = @from.policy == :stock && @to.policy != :stock
 
       def variables(setting)
-        slice = Predict.number(setting.quantum_ms)
-        if setting.policy == :stock
-          return setting.quantum_ms == VM_SLICE_MS ? {} : { "RUBY_THREAD_TIMESLICE" => slice }
-        end
-        { "HEADWAY_POLICY" => setting.policy.to_s, **(setting.quantum_ms == VM_SLICE_MS ? {} : { "RUBY_THREAD_DEFAULT_QUANTUM_MS" => slice }) }
+        slice = setting.quantum_ms == Settings::VM_SLICE_MS ? nil : Predict.number(setting.quantum_ms)
+        return { "RUBY_THREAD_TIMESLICE" => slice }.compact if setting.policy == :stock
+
+        { "HEADWAY_POLICY" => setting.policy.to_s, "RUBY_THREAD_DEFAULT_QUANTUM_MS" => slice }.compact
       end
 
       def server_diff
