@@ -70,6 +70,9 @@ module Headway
       marked? ? processes.map { |process| process[:workers] }.max : [tracks_of(@facts[:typical_process]), 1].max
     end
 
+    # @return [Integer] threads of the same pools that did none, in all processes
+    def idle_threads = processes.sum { |process| process[:idle] }
+
     # @return [Integer] requests that were under way at a time, in one process
     def most_at_once = marked? ? processes.map { |process| process[:most_at_once] }.max : threads
 
