@@ -82,10 +82,11 @@ module Headway
       end
 
       def idle
-        threads = @workload.idle_threads
-        return if threads.zero?
+        idle = @workload.idle_threads
+        return if idle.zero?
 
-        "#{threads} more threads of the same pool had no request as long as this was recorded: figures are of the #{@workload.threads} " \
+        threads = idle + @workload.processes.sum { |process| process[:workers] }
+        "#{idle} of #{threads} threads of the pool had no request as long as this was recorded: figures are of the #{@workload.threads} " \
           "of each process that had"
       end
 
