@@ -110,6 +110,7 @@ process_hash(const struct hw_workload_process *process)
     hw_set_number(hash, "busy", process->busy_ns);
     hw_set_number(hash, "requests_span", process->last_ns - process->first_ns);
     hw_set(hash, "workers", UINT2NUM(process->workers));
+    hw_set(hash, "idle", UINT2NUM(process->idle));
     hw_set(hash, "most_at_once", UINT2NUM(process->most_at_once));
     hw_set(hash, "damage", process->damage.what[0] ? hw_cstr(process->damage.what) : Qnil);
     return hash;

@@ -7,9 +7,6 @@ require_relative "platform"
 module Headway
   # Starts Headway in a program that doesn't know about it.
   module Autostart
-    # Where the VM reads no RUBY_THREAD_TIMESLICE, it ends a slice after this long.
-    VM_SLICE_MS = 100
-
     # Package tools say nothing of themselves when they are not the command that was run.
     TOOLS = %w[gem bundle bundler].freeze
 
@@ -82,10 +79,10 @@ module Headway
       end
 
       def say_slice
-        return if Platform.timeslice? || Headway.quantum_ms <= VM_SLICE_MS
+        return if Platform.timeslice? || Headway.quantum_ms <= Settings::VM_SLICE_MS
 
         say_once("the quantum asked for is #{Headway.quantum_ms} ms, but Ruby #{RUBY_VERSION} still ends a slice " \
-                 "after its own #{VM_SLICE_MS} ms (longer ones need Ruby 3.4)")
+                 "after its own #{Settings::VM_SLICE_MS} ms (longer ones need Ruby 3.4)")
       end
 
       # Once for this process and those it starts.

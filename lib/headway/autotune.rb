@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "base"
+require_relative "forks"
 require_relative "notices"
 require_relative "integrations/guard"
 require_relative "integrations/options"
@@ -50,18 +51,6 @@ module Headway
     OPTIONS = Integrations::Options.new("Headway::Autotune.start", CHECKS, start: false)
     private_constant :LOOKS, :STOP_S, :STOOD_STILL_S, :WINDOWS_CHECK, :SAMPLES_CHECK, :QUANTUM_CHECK, :KNOBS_CHECK, :CHECKS, :OPTIONS
 
-    # Goes on in a forked child, from the setting that proved best, with windows of the child's own.
-    module AfterFork
-      def _fork
-        super.tap { |pid| Integrations::Guard.guard("autotune in a forked child") { Autotune.current&.go_on } if pid.zero? }
-      end
-
-      def daemon(...)
-        super.tap { Integrations::Guard.guard("autotune in a daemon") { Autotune.current&.go_on } }
-      end
-    end
-    private_constant :AfterFork
-
     class << self
       # @return [Autotune, nil] what tunes this process
       attr_reader :current
@@ -81,7 +70,7 @@ module Headway
         stop
         return if off? || !Headway.started?
 
-        Process.singleton_class.prepend(AfterFork)
+        Forks.watch(self, daemons: true)
         @current = new(**options).run
       end
 
@@ -97,6 +86,13 @@ module Headway
         tuner, @current = @current, nil
         tuner&.stop
         !tuner.nil?
+      end
+
+      # Goes on in a forked child or a daemon, from the setting that proved best, with windows of its own.
+      # @api private
+      # @return [void]
+      def start_afresh
+        Integrations::Guard.guard("autotune in a forked child") { @current&.go_on }
       end
 
       # @return [Boolean] whether the environment forbids it

@@ -2,6 +2,7 @@
 
 require_relative "version"
 require_relative "platform"
+require_relative "reason"
 require_relative "settings"
 
 module Headway
@@ -40,7 +41,7 @@ module Headway
       rescue Errno::EPIPE
         1 # the reader of our output has gone, as `head` does
       rescue Errno::ENOSPC, Errno::EDQUOT, Errno::EFBIG, Errno::EIO => error
-        bad_usage("cannot write the output: #{error.message.sub(/ @ .*/, "")}")
+        bad_usage("cannot write the output: #{Reason.of(error)}")
       rescue Interrupt
         INTERRUPTED
       rescue StandardError => error

@@ -1,27 +1,37 @@
 # frozen_string_literal: true
 
 module Headway
-  # Tells pools and fiber schedulers of a forked child that their threads and fibers stayed behind.
+  # Tells what has threads or fibers of its own that it is in a forked child, where they are not: pools, fiber schedulers, reporters
+  # of metrics, autotune.
   module Forks
     @watched = ObjectSpace::WeakMap.new
 
     class << self
       # @param object [#start_afresh]
-      def watch(object)
-        @watched[object] = true
+      # @param daemons [Boolean] tell it after Process.daemon, too, which takes along the fibers of the thread that called it
+      def watch(object, daemons: false)
+        @watched[object] = daemons
       end
 
       def after_fork_in_child
         @watched.keys.each(&:start_afresh)
       end
+
+      def after_daemon
+        @watched.keys.each { |object| object.start_afresh if @watched[object] }
+      end
     end
 
-    # What Ruby calls to fork.
+    # What Ruby calls to fork; daemon does without it.
     module Hook
       def _fork
         pid = super
         Forks.after_fork_in_child if pid == 0
         pid
+      end
+
+      def daemon(...)
+        super.tap { Forks.after_daemon }
       end
     end
 

@@ -13,9 +13,12 @@ module Headway
     QUANTUM_RANGE_MS = (1..4_294_967).freeze
 
     DEFAULT_POLICY = :fair
+    # Ruby's own slice, where RUBY_THREAD_TIMESLICE doesn't set another.
+    VM_SLICE_MS = 100
+
     DEFAULT_PREEMPT = :signal
-    # Ruby's own slice: batch threads of similar size do better run nearly to completion than in short slices.
-    DEFAULT_QUANTUM_MS = 100
+    # Batch threads of similar size do better run nearly to completion than in short slices.
+    DEFAULT_QUANTUM_MS = VM_SLICE_MS
 
     # A decimal number and nothing else: Float() would also take "0x10", "1_000" and a newline.
     DECIMAL = /\A\d+(\.\d+)?([eE]\+?\d+)?\z/.freeze

@@ -16,8 +16,7 @@ module Headway
     POLICIES = { fair: 0, quantum: 1, stock: 2 }.freeze
     # Where the trace can't tell how long a hand-over of the GVL takes: what it took where it was measured.
     HANDOVER_NS = 10_000
-    VM_SLICE_MS = 100
-    DEFAULTS = { processes: 1, threads: 1, cores: nil, policy: :stock, quantum_ms: VM_SLICE_MS, rate: nil, requests: 10_000,
+    DEFAULTS = { processes: 1, threads: 1, cores: nil, policy: :stock, quantum_ms: Settings::VM_SLICE_MS, rate: nil, requests: 10_000,
                  warm_up: nil, seed: 1, resample: false, longest_s: 3_600 }.freeze
     private_constant :HANDOVER_NS, :DEFAULTS
 
@@ -71,6 +70,9 @@ module Headway
       marked? ? processes.map { |process| process[:workers] }.max : [tracks_of(@facts[:typical_process]), 1].max
     end
 
+    # @return [Integer] threads of the same pools that did none, in all processes
+    def idle_threads = processes.sum { |process| process[:idle] }
+
     # @return [Integer] requests that were under way at a time, in one process
     def most_at_once = marked? ? processes.map { |process| process[:most_at_once] }.max : threads
 
@@ -92,7 +94,7 @@ module Headway
     def setting
       policy = POLICIES.keys.find { |known| known.to_s == typical_process[:policy] } || :stock # observe, for one
       quantum_ms = typical_process[:quantum] / 1e6
-      { processes: processes.size, threads: threads, policy: policy, quantum_ms: quantum_ms.zero? ? VM_SLICE_MS : quantum_ms }
+      { processes: processes.size, threads: threads, policy: policy, quantum_ms: quantum_ms.zero? ? Settings::VM_SLICE_MS : quantum_ms }
     end
 
     # @param settings [Hash] of the simulation: processes:, threads: (of each process), cores: (default: as recorded), policy: (:stock,
@@ -112,7 +114,7 @@ module Headway
 
     def native_settings(set)
       quantum_ns = (set[:quantum_ms] * 1_000_000).round
-      vm_slice_ns = set[:policy] == :stock ? quantum_ns : [quantum_ns, VM_SLICE_MS * 1_000_000].max
+      vm_slice_ns = set[:policy] == :stock ? quantum_ns : [quantum_ns, Settings::VM_SLICE_MS * 1_000_000].max
       set.slice(:processes, :threads, :seed, :resample, :requests).merge(
         cores: set[:cores] || [typical_process[:cpus], 1].max, policy: POLICIES.fetch(set[:policy]),
         quantum_ns: quantum_ns, vm_slice_ns: vm_slice_ns, handover_ns: HANDOVER_NS, rate_per_s: set[:rate].to_f,

@@ -132,6 +132,23 @@ class MetricsAdaptersTest < Harness::TrapTest
     Process.wait(child)
   end
 
+  def test_a_daemon_reports_too
+    reader, writer = IO.pipe
+    reporter = Headway::Metrics::Reporter.new(every: 0.01, to: "a pipe") { writer.write("#{Process.pid}\n") }.start
+    child = fork do
+      Process.daemon(true, true)
+      writer.write("daemon #{Process.pid}\n")
+      sleep
+    end
+    daemon = reader.gets[/\Adaemon (\d+)/, 1] until daemon
+    line = reader.gets until line == "#{daemon}\n"
+    assert_equal daemon, line.chomp
+  ensure
+    reporter&.stop
+    Process.kill(:KILL, daemon.to_i) if daemon
+    Process.wait(child) if child
+  end
+
   private
 
   def receive(server)

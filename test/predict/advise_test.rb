@@ -97,6 +97,40 @@ class AdviseTest < PredictCase
     assert_equal "--- config/sidekiq.yml\n+++ config/sidekiq.yml\n@@ -1,1 +1,1 @@\n-:concurrency: 5\n+:concurrency: 12\n", diff
   end
 
+  def test_the_only_count_of_sidekiqs_file_is_changed_wherever_it_is
+    changes = sidekiq_changes("production:\n  :concurrency: 5\n  :queues: [low]\n")
+    assert_includes changes.diff, " production:\n-  :concurrency: 5\n+  :concurrency: 12\n"
+    assert_equal 1, changes.words.size
+  end
+
+  def test_of_several_counts_in_sidekiqs_file_none_is_guessed
+    [":concurrency: 5\nproduction:\n  concurrency: 9\n", ":capsules:\n  unsafe:\n    :concurrency: 1\n"].each do |text|
+      changes = sidekiq_changes(text)
+      assert_empty changes.diff
+      assert_equal "see that config/sidekiq.yml makes 12 threads of 5: it has several counts", changes.words.first
+    end
+  end
+
+  def test_rails_server_is_puma
+    changes = ->(command) { Headway::Advise::Changes.new(Headway::Workload.open(mixed(command:)), setting(5), setting(3), directory: @directory) }
+    assert_includes changes["/app/bin/rails server -p 3000"].diff, "+threads 3, 3\n"
+    assert_equal "headway run --summary -- bin/rails s", changes["bin/rails s"].run("--summary")
+    assert_empty changes["bin/rails runner server"].diff
+  end
+
+  # The slowest of it does nobody any good: with fewer threads it would only do less.
+  def test_what_no_setting_meets_is_no_reason_to_change
+    object = json_of("advise", orders, "--slo", "p50=5ms")
+    assert_equal [false, true, ""], object.values_at("met", "already_right", "diff")
+  end
+
+  def test_little_headroom_is_told
+    object = json_of("advise", orders, "--rate", "145", "--max-threads", "1", "--max-memory", "1G", "--process-memory", "1G")
+    assert_operator object.dig("recommended", "load_pct"), :>, 80
+    assert_match(/^there is little headroom: 145\.0 arrivals a second are \d\d % of what 1 x 1 /, object["cautions"].join("\n"))
+    refute_match(/headroom/, json_of("advise", orders, "--rate", "50", "--max-threads", "1")["cautions"].join)
+  end
+
   def test_a_diff_can_be_applied_whatever_the_files_last_line
     skip "no patch" unless system("command -v patch >/dev/null")
     { "threads 5, 5\nworkers 1" => "threads 5, 5\nworkers 2", "threads 5, 5" => "threads 5, 5\nworkers 2\n", "# none\n" * 9 => "#{"# none\n" * 9}workers 2\n",
@@ -159,6 +193,8 @@ class AdviseTest < PredictCase
     path = orders
     assert_bad_usage(/no trace file/, "advise")
     assert_bad_usage(/--slo is "p9=5": give mean, p50, p95 or p99 and a time, such as p99=50ms/, "advise", path, "--slo", "p9=5")
+    assert_bad_usage(/--slo is "": give mean/, "advise", path, "--slo", "")
+    assert_bad_usage(/--slo is "p99=50": give .* and a time, such as p99=50ms/, "advise", path, "--slo", "mean=1s,p99=50")
     assert_bad_usage(/--slo is "p99=0ms"/, "advise", path, "--slo", "p99=0ms")
     assert_bad_usage(/--slo names "cart": the trace has order/, "advise", path, "--slo", "cart:p99=5ms")
     assert_bad_usage(/only 100 such requests/, "advise", orders(100), "--slo", "p99=5ms")
@@ -189,6 +225,12 @@ class AdviseTest < PredictCase
       end
     end
     encoder.events(*events).dropped(0, 0).end
+  end
+
+  def sidekiq_changes(file)
+    FileUtils.mkdir_p(File.join(@directory, "config"))
+    File.write(File.join(@directory, "config/sidekiq.yml"), file)
+    Headway::Advise::Changes.new(Headway::Workload.open(mixed(command: "sidekiq 8.0 app [0 of 5 busy]")), setting(5), setting(12), directory: @directory)
   end
 
   def setting(threads, policy: :stock, quantum_ms: 100.0) = Headway::Predict::Setting.new(processes: 1, threads:, policy:, quantum_ms:, rate: nil)

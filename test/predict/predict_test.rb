@@ -177,6 +177,15 @@ class PredictTest < PredictCase
     assert_bad_usage(/isn't a trace|not a trace|Headway/i, "predict", __FILE__)
   end
 
+  def test_idle_threads_of_the_pool_are_told
+    encoder = TraceEncoder.new.strings(1 => "order").thread(1, "srv tp 001").thread(2, "srv tp 002").thread(3, "srv reap")
+    events = [1, 2, 3].map { |thread| [ns(0), thread, :known, 0] }
+    40.times { |i| events << [ns(10 * i), 1, :resumed] << [ns(10 * i), 1, :mark_begin, 1] << [ns((10 * i) + 1), 1, :mark_end, 1] << [ns((10 * i) + 1), 1, :suspended] }
+    object = json_of("predict", write(encoder.events(*events).dropped(0, 0).end))
+    assert_includes object["cautions"].first, "1 of 2 threads of the pool had no request"
+    assert_equal 1, object.dig("recorded", "threads")
+  end
+
   def test_what_native_code_computes_without_the_gvl_is_no_delay
     in_directory do |directory|
       code = 'require "zlib"; text = Random.new(1).bytes(1_000_000); ' \

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#define NONE UINT32_MAX
+#define NONE HW_READING_NONE
 #define THREADS_MOST 65536
 
 /* -- threads ------------------------------------------------------------------------------------------------------------- */
@@ -102,8 +102,7 @@ new_track(struct reading *r, struct reading_thread *t)
         w->tracks = tracks;
         w->track_capacity = larger;
     }
-    const struct hw_named_thread *named = hw_tables_thread(&r->tables, t->number);
-    struct hw_trace_text name = named ? named->name.length ? named->name : named->site : (struct hw_trace_text){ "", 0 };
+    struct hw_trace_text name = hw_reading_name(r, t);
     if (name.length == 0) name = (struct hw_trace_text){ "(thread)", 8 };
     w->tracks[w->track_count] = (struct hw_track){ .class = hw_workload_class(w, name.bytes, name.length),
                                                    .process = w->process_count - 1 };

@@ -5,6 +5,8 @@
 #include "thread.h"
 #include "workload.h"
 
+#define HW_READING_NONE UINT32_MAX
+
 struct collected {
     enum hw_step_kind kind;
     uint32_t load;
@@ -25,8 +27,8 @@ struct reading_thread {
     uint32_t load;              /* of the delay it is in */
     bool delayed;               /* counted among those in a delay */
     uint32_t depth, outermost;  /* open marks; the name of the outermost */
-    uint32_t last_request;      /* UINT32_MAX: none */
-    uint32_t track;             /* its cycles'; UINT32_MAX: none yet */
+    uint32_t last_request;      /* HW_READING_NONE */
+    uint32_t track;             /* its cycles'; HW_READING_NONE: none yet */
 };
 
 struct reading {
@@ -55,5 +57,11 @@ void hw_reading_exit(struct reading *reading, struct reading_thread *thread);
 void hw_reading_cpu(struct reading *reading, struct reading_thread *thread, uint32_t cpu_us);
 void hw_reading_begin_mark(struct reading *reading, struct reading_thread *thread, uint32_t string);
 void hw_reading_end_mark(struct reading *reading, struct reading_thread *thread, uint32_t string);
+
+/* Its name, else where it was started; of no length when neither is known. (workload_idle.c) */
+struct hw_trace_text hw_reading_name(const struct reading *reading, const struct reading_thread *thread);
+
+/* At the end, before threads are taken for exited. */
+void hw_reading_count_idle(struct reading *reading);
 
 #endif

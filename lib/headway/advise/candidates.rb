@@ -8,8 +8,8 @@ module Headway
     class Candidates
       THREADS = [1, 2, 3, 5, 8, 12, 16, 24, 32, 48, 64].freeze
       PROCESSES = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64].freeze
-      SCHEDULING = [[:stock, 100], [:stock, 10], [:quantum, 10], [:fair, 100]].freeze
-      # Before it every slice is of 100 ms.
+      SCHEDULING = [[:stock, Settings::VM_SLICE_MS], [:stock, 10], [:quantum, 10], [:fair, 100]].freeze
+      # Before it every slice is the VM's own.
       SLICES_SINCE = Gem::Version.new("3.4")
       private_constant :THREADS, :PROCESSES, :SCHEDULING, :SLICES_SINCE
 
@@ -48,7 +48,7 @@ module Headway
 
       def scheduling
         slices = Gem::Version.correct?(@workload.typical_process[:ruby]) && Gem::Version.new(@workload.typical_process[:ruby]) >= SLICES_SINCE
-        known = SCHEDULING.reject { |policy, quantum_ms| policy == :stock && quantum_ms != 100 && !slices }
+        known = SCHEDULING.reject { |policy, quantum_ms| policy == :stock && quantum_ms != Settings::VM_SLICE_MS && !slices }
         (known + [[@current.policy, @current.quantum_ms]]).uniq { |policy, quantum_ms| [policy, quantum_ms.to_f] }
       end
     end

@@ -10,18 +10,19 @@ module Headway
       Server = Data.define(:name, :command, :file, :threads, :processes)
 
       SERVERS = [
-        Server.new(name: "Puma", command: /\bpuma\b/i, file: "config/puma.rb",
+        Server.new(name: "Puma", command: /\bpuma\b|\brails\s+s(erver)?\b/i, file: "config/puma.rb",
                    threads: [/\A\s*threads\b[^\r\n]*/, ->(count) { "threads #{count}, #{count}" }],
                    processes: [/\A\s*workers\b[^\r\n]*/, ->(count) { "workers #{count == 1 ? 0 : count}" }]),
         Server.new(name: "Sidekiq", command: /\bsidekiq\b/i, file: "config/sidekiq.yml",
-                   threads: [/\A:?concurrency:[^\r\n]*/, ->(count) { ":concurrency: #{count}" }], processes: nil)
+                   threads: [/\A\s*:?concurrency:[^\r\n]*/, ->(count) { ":concurrency: #{count}" }], processes: nil)
       ].freeze
       # What servers call themselves instead of their command: puma 8.0.2 (tcp://…) [shop], puma: cluster worker 0: 42 [shop]
       TITLE = /\A(puma|sidekiq)\b.*\[.*\]/
-      VM_SLICE_MS = 100
+      # A part of Sidekiq's threads with a count of their own.
+      CAPSULES = /\A\s*:?capsules:/
       # Lines around a change.
       CONTEXT = 3
-      private_constant :SERVERS, :TITLE, :VM_SLICE_MS, :CONTEXT
+      private_constant :SERVERS, :TITLE, :CAPSULES, :CONTEXT
 
       # @param workload [Workload]
       # @param from [Predict::Setting]
@@ -43,6 +44,7 @@ module Headway
         words = []
         words << "start #{@to.processes} processes instead of #{@from.processes}" if processes? && !@server&.processes
         words << "use #{@to.threads} threads instead of #{@from.threads}" if threads? && !@server
+        words << "see that #{@server.file} makes #{@to.threads} threads of #{@from.threads}: it has several counts" if threads? && several?
         words << "see that pools of connections (database, Redis) have #{@to.threads} for each process" if @to.threads > @from.threads
         words << "load Headway in the server: gem \"headway\", and Headway.start at boot (headway run does it for you)" if to_headway?
         words
@@ -63,17 +65,16 @@ module Headway
       def to_headway? = @from.policy == :stock && @to.policy != :stock
 
       def variables(setting)
-        slice = Predict.number(setting.quantum_ms)
-        if setting.policy == :stock
-          return setting.quantum_ms == VM_SLICE_MS ? {} : { "RUBY_THREAD_TIMESLICE" => slice }
-        end
-        { "HEADWAY_POLICY" => setting.policy.to_s, **(setting.quantum_ms == VM_SLICE_MS ? {} : { "RUBY_THREAD_DEFAULT_QUANTUM_MS" => slice }) }
+        slice = setting.quantum_ms == Settings::VM_SLICE_MS ? nil : Predict.number(setting.quantum_ms)
+        return { "RUBY_THREAD_TIMESLICE" => slice }.compact if setting.policy == :stock
+
+        { "HEADWAY_POLICY" => setting.policy.to_s, "RUBY_THREAD_DEFAULT_QUANTUM_MS" => slice }.compact
       end
 
       def server_diff
-        return unless @server && lines.any?
+        return unless @server && lines.any? && !several?
 
-        old = lines_of(File.join(@directory, @server.file)) || lines.map { |_, line, from,| "#{line.call(from)}\n" }
+        old = file || lines.map { |_, line, from,| "#{line.call(from)}\n" }
         new = lines.reduce(old) { |all, (pattern, line, _, to)| replace(all, pattern, line.call(to)) }
         unified(@server.file, old, new)
       end
@@ -84,11 +85,18 @@ module Headway
           .compact.reject { |_, _, from, to| from == to }
       end
 
-      # nil where there is no such file, or none that we may read.
-      def lines_of(path)
-        File.read(path, encoding: Encoding::UTF_8).scrub.lines
+      # The lines of the server's file; nil where there is none, or none that we may read.
+      def file
+        @file ||= File.read(File.join(@directory, @server.file), encoding: Encoding::UTF_8).scrub.lines
       rescue SystemCallError
         nil
+      end
+
+      # A count for each environment, or counts that add up: which of them are to change one can't tell.
+      def several?
+        return false unless @server&.name == "Sidekiq"
+
+        file.to_a.count { |line| @server.threads.first.match?(line) } > 1 || file.to_a.any?(CAPSULES)
       end
 
       # The last one counts; one that isn't there is added.

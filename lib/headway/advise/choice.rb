@@ -34,7 +34,7 @@ module Headway
         looks = candidates.settings.map { |setting| Predict::Figures.new(workload, setting, replications: 0, **options) }
         @meeting = looks.reject(&:overloaded?).select { |figures| meets?(figures) }
         @possible = @meeting.any? || slos.empty? && looks.any? { |figures| !figures.overloaded? }
-        order = @possible ? ranked(@meeting, candidates.current) : closest(looks)
+        order = @possible ? ranked(@meeting, candidates.current) : closest(looks, candidates.current)
         @current = closely(candidates.current)
         @current_allowed = candidates.current_allowed?
         choose(order)
@@ -107,7 +107,9 @@ module Headway
 
       # It meets all, and what would be gained is next to nothing.
       def keep_current?(best)
-        return false if !@current_allowed || @current.overloaded? || !meets?(@current) || best.setting.processes < @current.setting.processes
+        return false if !@current_allowed || @current.overloaded?
+        return excess(@current) <= (1 + SAME_LATENCY) * excess(best) unless possible?
+        return false if !meets?(@current) || best.setting.processes < @current.setting.processes
         return false if @slos.any? && sure(@current) < LIKELY
 
         rate_gain(best) < WORTH && (@slos.any? || latency_gain(best) < SAME_LATENCY)
@@ -125,12 +127,15 @@ module Headway
           slow.sort_by { |figures| -figures.requests_per_s }
       end
 
-      # None meets it: how near they come.
-      def closest(looks)
-        looks.reject(&:overloaded?).sort_by do |figures|
-          @slos.map { |slo| (slo.values(figures, @workload).first || Float::INFINITY) / slo.limit_ms }.max || 0
-        end
+      # None meets it: those that come nearest, and then do most.
+      def closest(looks, current)
+        near = looks.reject(&:overloaded?).sort_by { |figures| excess(figures) }
+        alike, farther = near.partition { |figures| excess(figures) <= (1 + SAME_LATENCY) * excess(near.first) }
+        ranked(alike, current) + farther
       end
+
+      # How many times what was asked for.
+      def excess(figures) = @slos.map { |slo| (slo.values(figures, @workload).first || Float::INFINITY) / slo.limit_ms }.max || 0
 
       def latency(figures) = latencies(figures).first || Float::INFINITY
 

@@ -10,6 +10,9 @@ module Headway
       SCHEMA = 1
       # Of the bootstrap samples.
       SURE = 0.95
+      # Beyond it a little more load makes much more latency.
+      FULL = 0.8
+      private_constant :FULL
 
       # @param workload [Workload]
       # @param choice [Choice]
@@ -20,7 +23,7 @@ module Headway
         @slos = slos
         @changes = Changes.new(workload, choice.current.setting, choice.recommended.setting)
         @grounds = Predict::Grounds.new(workload)
-        @cautions = @grounds.cautions
+        @cautions = [*@grounds.cautions, *full]
       end
 
       # @return [Hash]
@@ -106,6 +109,14 @@ module Headway
         shares = { gvl_s: "running with the GVL", cpu_s: "CPU without it", delay_s: "delays", wait_s: "waiting for the GVL, which is no I/O" }
         parts = totals.reject { |_, seconds| seconds.zero? }.map { |part, seconds| "#{(100 * seconds / all).round} % #{shares[part]}" }
         ["#{@workload.count} #{@workload.marked? ? "requests" : "bursts"} in #{span_s.round(1)} s", "their time is #{parts.join(", ")}", arrivals]
+      end
+
+      def full
+        figures = @choice.recommended
+        return if figures.overloaded? || figures.load.nil? || figures.load < FULL
+
+        "there is little headroom: #{figures.setting.rate.round(1)} arrivals a second are #{(100 * figures.load).round} % of what " \
+          "#{figures.setting} can do, and with some more requests queue up (--rate tries it)"
       end
 
       def arrivals

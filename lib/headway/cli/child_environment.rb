@@ -5,9 +5,7 @@ module Headway
     # The environment that makes a command, and every Ruby it starts, run with Headway.
     module ChildEnvironment
       LIB = File.expand_path("../..", __dir__).freeze
-      # The VM's own slice, which only RUBY_THREAD_TIMESLICE can lengthen.
-      VM_SLICE_MS = 100
-      private_constant :LIB, :VM_SLICE_MS
+      private_constant :LIB
 
       class << self
         # @param options [Hash] :policy, :quantum_ms, :preempt, :record and :summary, as far as they were given
@@ -36,7 +34,7 @@ module Headway
 
         # A quantum above the VM's own slice needs a longer slice of the VM; a still longer one stays.
         def timeslice(quantum_ms, env)
-          return {} if quantum_ms <= VM_SLICE_MS
+          return {} if quantum_ms <= Settings::VM_SLICE_MS
 
           { "RUBY_THREAD_TIMESLICE" => [quantum_ms.ceil, env["RUBY_THREAD_TIMESLICE"].to_i].max.to_s }
         end

@@ -3,6 +3,7 @@
 require "json"
 require "socket"
 
+require_relative "../reason"
 require_relative "directory"
 
 module Headway
@@ -73,7 +74,7 @@ module Headway
       rescue Errno::EACCES, Errno::EPERM
         raise ClientError, "process #{@pid} belongs to another user: ask as that user"
       rescue SystemCallError, IOError => error
-        raise ClientError, "process #{@pid} cannot be asked: #{error.message.sub(/ @ .*/, "")}"
+        raise ClientError, "process #{@pid} cannot be asked: #{Reason.of(error)}"
       rescue KeyError, JSON::ParserError
         raise ClientError, "process #{@pid} gave an answer that makes no sense: is its Headway of another version?"
       end

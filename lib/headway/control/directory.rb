@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../reason"
+
 module Headway
   module Control
     # Where the sockets of a user's processes are: a directory that nobody else can enter.
@@ -28,7 +30,7 @@ module Headway
           elsif info.mode & 0o077 != 0 then "#{directory} can be entered by others: chmod 700 it"
           end
         rescue SystemCallError => error
-          "#{directory}: #{error.message.sub(/ @ .*/, "")}"
+          "#{directory}: #{Reason.of(error)}"
         end
 
         private

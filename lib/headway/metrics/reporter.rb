@@ -1,32 +1,28 @@
 # frozen_string_literal: true
 
+require_relative "../forks"
+require_relative "../reason"
+
 module Headway
   module Metrics
-    # Hands what {Metrics.collect} says to a block every so often, on a thread of its own; in forked children too.
+    # Hands what {Metrics.collect} says to a block every so often, on a thread of its own; in forked children and daemons too.
     class Reporter
       EVERY_S = 5
       private_constant :EVERY_S
 
-      # Restarts the threads, which a forked child doesn't have.
-      module AfterFork
-        def _fork
-          super.tap { |pid| Reporter.restart if pid.zero? }
-        end
-      end
-      private_constant :AfterFork
-
       @all = []
 
       class << self
+        # @api private
         # @return [void]
-        def restart
+        def start_afresh
           @all.each(&:run)
         end
 
         # @param reporter [Reporter]
         # @return [void]
         def add(reporter)
-          ::Process.singleton_class.prepend(AfterFork)
+          Forks.watch(self, daemons: true)
           @all |= [reporter]
         end
 
@@ -72,7 +68,7 @@ module Headway
       def report
         @report.call(Metrics.collect)
       rescue StandardError => error
-        Notices.add("metrics don't reach #{@to}: #{error.message.lines.first.to_s.chomp.sub(/ @ .*/, "")}")
+        Notices.add("metrics don't reach #{@to}: #{Reason.of(error)}")
       end
 
       # @return [void]

@@ -2,6 +2,7 @@
 
 require "fileutils"
 require "json"
+require_relative "../reason"
 
 module Headway
   module Metrics
@@ -22,7 +23,7 @@ module Headway
         File.writable?(@directory) or raise SettingError, "directory is #{directory.inspect}: give one that can be written to"
         @reporter = Reporter.new(every: every, to: @directory) { |families| publish(families) }.start
       rescue SystemCallError, TypeError => error
-        raise SettingError, "directory is #{directory.inspect}: give one that can be written to (#{error.message.sub(/ @ .*/, "")})"
+        raise SettingError, "directory is #{directory.inspect}: give one that can be written to (#{Reason.of(error)})"
       end
 
       # @param own [Array<Family>] of this process

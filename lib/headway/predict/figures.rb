@@ -28,13 +28,17 @@ module Headway
         @setting = setting
         @cores = cores
         closed = simulate(seed, REQUESTS, resample: false, rate: nil)
-        @overloaded = !setting.rate.nil? && setting.rate >= KEEPS_UP * per_second(closed)
+        @load = setting.rate && per_second(closed).positive? ? setting.rate / per_second(closed) : nil
+        @overloaded = !@load.nil? && @load >= KEEPS_UP
         @main = setting.rate.nil? || @overloaded ? closed : simulate(seed, REQUESTS, resample: false)
         @others = @overloaded ? [] : (1..replications).map { |i| simulate(seed + i, replicated, resample: true) }
       end
 
       # @return [Boolean] requests come faster than the setting can do them
       def overloaded? = @overloaded
+
+      # @return [Float, nil] arrivals over what all threads can do when each takes the next request at once; nil: that is what they do
+      attr_reader :load
 
       # @return [Float] as simulated with all requests; when overloaded what the setting can do
       def requests_per_s = per_second(@main)
@@ -56,7 +60,7 @@ module Headway
 
       # @return [Hash] of the JSON object
       def to_json_h
-        { **setting.to_json_h, "overloaded" => overloaded?, "requests_per_s" => summary(rates),
+        { **setting.to_json_h, "overloaded" => overloaded?, "load_pct" => @load && (100 * @load).round(1), "requests_per_s" => summary(rates),
           "gvl_pct" => gvl_pct.round(2), **latencies(nil),
           "classes" => @workload.kinds.map { |kind| { "name" => kind.name, **latencies(kind) } } }
       end

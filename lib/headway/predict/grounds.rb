@@ -50,7 +50,7 @@ module Headway
 
       # @return [Array<String>]
       def cautions
-        [unmarked, untold, growing, rare, damaged].compact
+        [unmarked, idle, untold, growing, rare, damaged].compact
       end
 
       # @return [Boolean] delays grow as fast as their number: more of them at a time get no more done
@@ -79,6 +79,15 @@ module Headway
 
         "no requests are marked: figures are of whole threads, burst by burst (Headway::Rack and Headway::Sidekiq mark them, and so does " \
           "Headway.mark(\"name\") { ... } around one)"
+      end
+
+      def idle
+        idle = @workload.idle_threads
+        return if idle.zero?
+
+        threads = idle + @workload.processes.sum { |process| process[:workers] }
+        "#{idle} of #{threads} threads of the pool had no request as long as this was recorded: figures are of the #{@workload.threads} " \
+          "of each process that had"
       end
 
       def untold

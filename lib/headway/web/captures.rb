@@ -5,6 +5,7 @@ require "fileutils"
 require "tmpdir"
 
 require_relative "../control/directory"
+require_relative "../reason"
 require_relative "file_body"
 
 module Headway
@@ -119,7 +120,7 @@ module Headway
           yield
         end
       rescue SystemCallError => error
-        raise Error.new(500, "#{@directory}: #{error.message.sub(/ @ .*/, "")}")
+        raise Error.new(500, "#{@directory}: #{Reason.of(error)}")
       end
 
       def prepare

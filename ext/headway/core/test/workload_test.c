@@ -85,6 +85,28 @@ TEST(a_request_is_what_was_marked_without_its_waits)
     clean_up();
 }
 
+TEST(idle_threads_are_those_named_as_one_that_did_requests)
+{
+    static const struct hw_trace_event events[] = {
+        EVENT(AT(0), 1, KNOWN, .value = HW_SUSPENDED), EVENT(AT(0), 2, KNOWN, .value = HW_SUSPENDED),
+        EVENT(AT(0), 3, KNOWN, .value = HW_SUSPENDED), EVENT(AT(0), 4, KNOWN, .value = HW_SUSPENDED),
+        EVENT(AT(0), 5, KNOWN, .value = HW_SUSPENDED), EVENT(AT(1), 5, EXITED), EVENT(AT(2), 2, MARK_BEGIN, .value = 1),
+        EVENT(AT(5), 2, MARK_END, .value = 1), EVENT(AT(6), 4, MARK_BEGIN, .value = 1), /* isn't done at the end */
+    };
+    static const char *const names[] = { "", "tp 001", "tp 002", "tp reap", "tp 003", "tp 004" };
+    struct hw_trace_damage damage;
+    test_clean_up = clean_up;
+    hw_workload_init(&work);
+    CHECK(hw_write_header(&buffer, &trace_header));
+    CHECK(hw_write_events(&buffer, events, COUNT(events)));
+    for (uint32_t i = 1; i <= 5; i++) CHECK(hw_write_thread(&buffer, i, names[i], strlen(names[i]), "", 0));
+    CHECK(hw_write_end(&buffer));
+    CHECK(hw_workload_read(&work, trace_file(buffer.bytes, buffer.length), UINT64_MAX, &damage));
+    CHECK_EQUAL(1, work.processes[0].workers);
+    CHECK_EQUAL(1, work.processes[0].idle); /* thread 1: 3 is another kind, 4 is at work, 5 has ended */
+    clean_up();
+}
+
 TEST(threads_without_marks_are_tracks)
 {
     static const struct hw_trace_event events[] = {
@@ -198,6 +220,7 @@ TEST(any_events_can_be_read)
     }
 }
 
-TESTS({ "request", a_request_is_what_was_marked_without_its_waits }, { "tracks", threads_without_marks_are_tracks },
+TESTS({ "request", a_request_is_what_was_marked_without_its_waits }, { "idle", idle_threads_are_those_named_as_one_that_did_requests },
+      { "tracks", threads_without_marks_are_tracks },
       { "cpu", what_was_computed_without_the_gvl_is_no_delay }, { "beside", beside_requests_a_thread_that_computes_is_kept_and_an_idle_one_forgotten },
       { "load", delays_that_grow_with_load_are_noticed }, { "any", any_events_can_be_read })

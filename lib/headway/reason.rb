@@ -1,0 +1,13 @@
+# frozen_string_literal: true
+
+module Headway
+  # Why something failed, as its user is told.
+  module Reason
+    # @param error [Exception]
+    # @return [String] the first line of its message, without what Ruby adds to the system's own words: its function and the path
+    def self.of(error)
+      error.message.lines.first.to_s.chomp.sub(/ @ \w+( - .*)?\z/, "")
+    end
+  end
+  private_constant :Reason
+end
