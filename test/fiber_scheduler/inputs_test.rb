@@ -100,7 +100,9 @@ class FiberSchedulerInputsTest < Minitest::Test
     size = scheduled do
       reader, writer = pipe.each { |io| io.nonblock = false }
       Fiber.schedule { sleep(0.01) && reader.read }
-      Array.new(30) { writer.syswrite("x" * 4096) }.sum.tap { writer.close }
+      Array.new(30) { writer.syswrite("x" * 4096) }.sum
+    ensure
+      writer.close
     end
     assert_equal 30 * 4096, size
   end
