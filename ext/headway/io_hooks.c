@@ -7,6 +7,8 @@
  * Descriptors that don't block are read and written here: while Ruby's own read waits, it counts as a use of the descriptor by the
  * whole thread, and on 3.3 and 3.4 who closes the descriptor then raises in the loop, and waits for the use to end.
  *
+ * Datagrams are written by Ruby: of several strings that make one datagram, a hook gets the first alone.
+ *
  * Descriptors that block, as those that were inherited may: a read first waits until there is something to read, a write goes
  * through the selector.
  *
@@ -74,16 +76,25 @@ file_for_us(VALUE self, VALUE io)
 }
 
 static bool
-again(void)
+again(int error)
 {
-    return errno == EAGAIN || errno == EWOULDBLOCK;
+    return error == EAGAIN || error == EWOULDBLOCK;
 }
 
 /* Whether a read or write of it can't block. */
 static bool
 at_once(VALUE io)
 {
-    return socket_io(io) || !blocks(io);
+    return socket_io(io) || !(blocks(io) || regular(io)); /* a file is free to block, whatever its flags */
+}
+
+/* Whether each write of it is a message of its own. */
+static bool
+datagrams(VALUE io)
+{
+    int type;
+    socklen_t size = sizeof(type);
+    return socket_io(io) && getsockopt(rb_io_descriptor(io), SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type != SOCK_STREAM;
 }
 
 /* The only reader in Ruby that takes no EAGAIN. */
@@ -113,8 +124,9 @@ read_at_once(VALUE self, VALUE io, VALUE buffer, size_t offset, size_t most)
         int fd = rb_io_descriptor(io);
         ssize_t got = socket_io(io) ? recv(fd, (char *)base + offset, most, MSG_DONTWAIT) : read(fd, (char *)base + offset, most);
         if (got >= 0) return SSIZET2NUM(got);
-        if (errno == EINTR) continue;
-        if (!again() || !called_by_sysread()) return INT2NUM(-errno);
+        int error = errno; /* looking for the caller may change it */
+        if (error == EINTR) continue;
+        if (!again(error) || !called_by_sysread()) return INT2NUM(-error);
         wait_for(self, io, RUBY_IO_READABLE);
     }
 }
@@ -131,10 +143,10 @@ write_at_once(VALUE self, VALUE io, VALUE buffer, size_t offset, size_t most)
         if (most > size - offset) most = size - offset;
         int fd = rb_io_descriptor(io);
         const char *bytes = (const char *)base + offset;
-        ssize_t put = socket_io(io) ? send(fd, bytes, most, MSG_DONTWAIT | MSG_NOSIGNAL) : write(fd, bytes, most);
+        ssize_t put = socket_io(io) ? send(fd, bytes, most, MSG_DONTWAIT) : write(fd, bytes, most);
         if (put >= 0) return SSIZET2NUM(put);
         if (errno == EINTR) continue;
-        if (!again()) return INT2NUM(-errno);
+        if (!again(errno)) return INT2NUM(-errno);
         wait_for(self, io, RUBY_IO_WRITABLE);
     }
 }
@@ -148,11 +160,24 @@ leave_to_ruby(VALUE self, VALUE io, VALUE buffer, VALUE first, VALUE second)
     return Qundef;
 }
 
+/* Selectors return -EAGAIN when they needn't write all, and IO#syswrite takes none. */
 static VALUE
 write_otherwise(VALUE self, VALUE io, VALUE buffer, VALUE first, VALUE second)
 {
     if (regular(io) && hw_called_by_c(NULL)) return Qundef;
-    return rb_funcall(self, id_write_in_selector, 4, io, buffer, first, second);
+    for (;;) {
+        VALUE put = rb_funcall(self, id_write_in_selector, 4, io, buffer, first, second);
+        if (put != INT2FIX(-EAGAIN)) return put;
+        wait_for(self, io, RUBY_IO_WRITABLE);
+    }
+}
+
+static bool
+left_to_ruby(VALUE self, VALUE io)
+{
+    if (!datagrams(io) || !hw_called_by_c(NULL)) return false;
+    if (blocks(io)) wait_for(self, io, RUBY_IO_WRITABLE);
+    return true;
 }
 
 /* @least: bytes that must be read unless the file ends; @most: bytes that there is room for, from @offset of the buffer on */
@@ -193,6 +218,7 @@ io_read(VALUE self, VALUE io, VALUE buffer, VALUE least, VALUE offset)
 static VALUE
 io_write(VALUE self, VALUE io, VALUE buffer, VALUE least, VALUE offset)
 {
+    if (left_to_ruby(self, io)) return Qundef;
     if (NUM2SIZET(least) == 0 && at_once(io)) return write_at_once(self, io, buffer, NUM2SIZET(offset), SIZE_MAX);
     return write_otherwise(self, io, buffer, least, offset);
 }
@@ -217,6 +243,7 @@ io_read_41(VALUE self, VALUE io, VALUE buffer, VALUE offset, VALUE most)
 static VALUE
 io_write_41(VALUE self, VALUE io, VALUE buffer, VALUE offset, VALUE most)
 {
+    if (left_to_ruby(self, io)) return Qundef;
     if (at_once(io)) return write_at_once(self, io, buffer, NUM2SIZET(offset), NUM2SIZET(most));
     return write_otherwise(self, io, buffer, offset, most);
 }

@@ -79,6 +79,50 @@ class FiberSchedulerInputsTest < Minitest::Test
     end
   end
 
+  # Several strings are one datagram; a trap for SIGPIPE runs.
+  def test_what_sockets_write_is_what_ruby_writes
+    signals = 0
+    before = trap("PIPE") { signals += 1 }
+    datagrams = scheduled do
+      reader, writer = UNIXSocket.pair(:DGRAM)
+      writer.write("a", "b")
+      writer.puts("c")
+      [reader.recv(9), reader.recv(9)]
+    end
+    scheduled { UNIXSocket.pair.then { |reader, writer| reader.close || assert_raises(Errno::EPIPE) { writer.write("x") } } }
+    assert_equal ["ab", "c\n"], datagrams
+    await("the trap") { signals == 1 }
+  ensure
+    trap("PIPE", before)
+  end
+
+  def test_syswrite_waits_for_room_where_descriptors_block
+    size = scheduled do
+      reader, writer = pipe.each { |io| io.nonblock = false }
+      Fiber.schedule { sleep(0.01) && reader.read }
+      Array.new(30) { writer.syswrite("x" * 4096) }.sum
+    ensure
+      writer.close
+    end
+    assert_equal 30 * 4096, size
+  end
+
+  # IO#read_nonblock leaves files so.
+  def test_files_that_do_not_block_do_not_keep_the_gvl
+    Headway.start(policy: :observe)
+    Tempfile.create("headway") do |file|
+      releases = scheduled do
+        file.nonblock = file.sync = true
+        before = switches_of(Thread.current)
+        50.times { file.write("x") }
+        switches_of(Thread.current) - before
+      end
+      assert_operator releases, :>=, 50
+    end
+  ensure
+    Headway.stop
+  end
+
   def test_who_waits_for_an_io_that_is_closed_is_told
     messages = []
     looping do
@@ -199,6 +243,8 @@ class FiberSchedulerInputsTest < Minitest::Test
   private
 
   def pipe = IO.pipe
+
+  def switches_of(thread) = Headway::Stats.of(thread).dig(:switches, :voluntary)
 
   def file
     content = Random.new(1).bytes(300_000)
