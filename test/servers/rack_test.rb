@@ -88,6 +88,19 @@ class RackTest < Harness::RecorderTest
     assert_equal 1, err.lines.grep(/\Aheadway: Headway::Rack failed and was left out: /).size, err
   end
 
+  def test_what_another_thread_raises_meanwhile_is_no_fault_of_ours
+    late = [].tap { |callbacks| callbacks.define_singleton_method(:push) { |_| Thread.current.raise(Timeout::Error, "late") } }
+    with_headway do
+      app = stack(->(_env) { flunk "it goes on" })
+      assert_raises(Timeout::Error) { app.call(environment("rack.response_finished" => late)) }
+    end
+  end
+
+  def test_a_route_that_fails_leaves_the_request_its_path
+    works = capture_subprocess_io { break finished { stack(->(_env) { [200, {}, []] }, route: ->(_env) { raise "no route" }).call(environment)[2].close } }
+    assert_equal ["GET /"], works.map(&:name)
+  end
+
   def test_server_timing
     finished do
       app = stack(->(_env) { [200, { "Server-Timing" => "db;dur=1" }.freeze, ["x"]] }, server_timing: true)
