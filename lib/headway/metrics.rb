@@ -109,12 +109,10 @@ module Headway
         []
       end
     end
-  end
 
-  # Requests and jobs that Headway's integrations follow.
-  if const_defined?(:Work, false)
+    # Requests and jobs that Headway's integrations follow.
     Work.subscribe do |work|
-      Metrics.public_send(work.kind, work.name, running: work.running, ready: work.waiting, suspended: work.suspended)
+      (work.kind == :job ? @jobs : @requests).add(work.name, work.running, work.waiting, work.suspended)
     end
   end
 end

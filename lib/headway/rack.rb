@@ -44,10 +44,10 @@ module Headway
     # @param env [Hash]
     # @return [Array] the application's response
     def call(env)
-      work = Integrations::Guard.guard("Headway::Rack") { start(env) }
-      return @app.call(env) unless work
+      return @app.call(env) if env[REQUEST] || (@sample < 1 && rand >= @sample) || !Headway.started?
 
-      told = env[FINISHED]
+      work = env[REQUEST] = Work.start(:request) { @routes.name(env) }
+      told = ask(env[FINISHED])
       response = returned = nil
       begin
         response = @app.call(env)
@@ -56,24 +56,21 @@ module Headway
         # An exception, a throw or a kill: nobody will close a body.
         finish(env, nil, $!) unless returned || told
       end
+      work.look # what follows may be on another thread
+      return response if told && !@server_timing
+
       Integrations::Guard.guard("Headway::Rack") { complete(env, work, response, told) } || response
     end
 
     private
 
-    def start(env)
-      return if env[REQUEST] || (@sample < 1 && rand >= @sample) || !Headway.started?
-
-      # A server that can calls it when all is sent; else whoever closes the body does.
-      env[FINISHED]&.push(@finish)
-      env[REQUEST] = Work.start(:request) { @routes.name(env) }
+    # A server that can calls it when all is sent; else whoever closes the body does.
+    def ask(callbacks)
+      callbacks.push(@finish) unless callbacks.nil? || callbacks.frozen?
     end
 
     def complete(env, work, response, told)
       work.status = Integer(response[0])
-      work.look
-      return response unless @server_timing || !told
-
       status, headers, body = *response
       [status, @server_timing ? timed(headers, work) : headers, told ? body : closing(env, status, body)]
     end
@@ -84,15 +81,13 @@ module Headway
     end
 
     def finish(env, status, error)
-      Integrations::Guard.guard("Headway::Rack") do
-        work = env[REQUEST]
-        next if work.nil? || work.finished?
+      work = env[REQUEST]
+      return if work.nil? || work.finished?
 
-        work.status ||= status
-        work.name = @route ? @route.call(env).to_s : @routes.name(env, work.status)
-        work.finish(error)
-        Recorder::Alarm.ring("request") if @wait_threshold && work.waiting > @wait_threshold
-      end
+      work.status ||= status
+      work.name = (Integrations::Guard.guard("Headway::Rack") { @route.call(env).to_s } if @route) || @routes.name(env, work.status)
+      work.finish(error)
+      Integrations::Guard.guard("Headway::Rack") { Recorder::Alarm.ring("request") } if @wait_threshold && work.waiting > @wait_threshold
     end
 
     # Milliseconds until the body begins.

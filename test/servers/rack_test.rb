@@ -78,7 +78,11 @@ class RackTest < Harness::RecorderTest
     _, err = capture_subprocess_io do
       with_headway do
         app = Headway::Rack.new(->(_env) { [200, {}, ["fine"]] }, route: ->(_env) { raise "no route" })
+        named = []
+        asked = Headway::Work.subscribe { |work| named << work.name }
         2.times { assert_equal ["fine"], Rack::MockRequest.new(app).get("/").body.lines }
+        Headway::Work.unsubscribe(asked)
+        assert_equal ["GET /", "GET /"], named, "as if it had no route"
         odd = Headway::Rack.new(->(_env) { [Object, nil, ["odd"]] }, server_timing: true)
         assert_equal [Object, nil, ["odd"]], odd.call(environment)
         assert_equal 200, app.call(environment("rack.response_finished" => [].freeze, "PATH_INFO" => "\xff", "REQUEST_METHOD" => nil))[0]
@@ -86,6 +90,14 @@ class RackTest < Harness::RecorderTest
       end
     end
     assert_equal 1, err.lines.grep(/\Aheadway: Headway::Rack failed and was left out: /).size, err
+  end
+
+  def test_what_another_thread_raises_meanwhile_is_no_fault_of_ours
+    late = [].tap { |callbacks| callbacks.define_singleton_method(:push) { |_| Thread.current.raise(Timeout::Error, "late") } }
+    with_headway do
+      app = stack(->(_env) { flunk "it goes on" })
+      assert_raises(Timeout::Error) { app.call(environment("rack.response_finished" => late)) }
+    end
   end
 
   def test_server_timing

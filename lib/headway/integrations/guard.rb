@@ -5,6 +5,9 @@ require_relative "../notices"
 module Headway
   module Integrations
     # Keeps a fault of ours away from the request or the job it would break.
+    #
+    # What another thread raises meanwhile (a timeout, a server that has to end) is taken for such a fault, and lost: so guard what can
+    # fail, and nothing besides. It is not held back either, because threads that are started meanwhile would never get theirs.
     module Guard
       @said = {}
 

@@ -54,9 +54,11 @@ module Headway
 
       # The first label is the one that programs make up. A key is kept, so it must be nobody else's.
       def new_key(values)
-        key = values.map { |value| value.to_s.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub }
+        key = values.map { |value| text(value) }
         @values.key?(key) || @values.size < @most ? key : [OTHER, *key.drop(1)]
       end
+
+      def text(value) = value.to_s.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub
     end
 
     # Counts what only ever grows.

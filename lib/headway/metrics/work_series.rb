@@ -24,7 +24,7 @@ module Headway
           @ready += ready if ready.positive?
           @suspended += suspended if suspended.positive?
           @count += 1
-          index = BOUNDS.bsearch_index { |bound| bound >= ready }
+          index = ready <= BOUNDS[0] ? 0 : BOUNDS.bsearch_index { |bound| bound >= ready }
           @counts[index] += 1 if index
           self
         end
@@ -45,7 +45,14 @@ module Headway
       # @param suspended [Numeric] seconds blocked
       # @return [void]
       def observe(name, running:, ready:, suspended:)
-        change([name]) { |sums| (sums || Sums.new).add(running, ready, suspended) }
+        add(name, running, ready, suspended)
+      end
+
+      # The same, for every request: without a Hash of arguments.
+      # @return [void]
+      def add(name, running, ready, suspended)
+        locked { (@values[name] || sums_of(name)).add(running, ready, suspended) }
+        nil
       end
 
       # @return [Array<Family>]
@@ -53,7 +60,7 @@ module Headway
         waits = {}
         times = {}
         locked do
-          @values.each do |(name), sums|
+          @values.each do |name, sums|
             waits[{ @kind => name }] = sums.waits
             { "running" => sums.running, "ready" => sums.ready, "suspended" => sums.suspended }.each do |state, seconds|
               times[{ @kind => name, state: state }] = seconds
@@ -64,6 +71,12 @@ module Headway
       end
 
       private
+
+      def sums_of(name)
+        name = text(name)
+        name = OTHER unless @values.key?(name) || @values.size < @most
+        @values[name] ||= Sums.new
+      end
 
       def time_help = "Time of #{@kind}s by what their threads did: running, ready (waiting for the GVL), suspended."
     end

@@ -39,7 +39,7 @@ module Headway
 
       # A path that comes often is looked at once.
       def by_path(method, script, path)
-        path = "#{script}#{path}" unless script.nil? || script.empty?
+        path = "#{script.b}#{path.to_s.b}".force_encoding(Encoding::UTF_8) unless script.nil? || script.empty?
         paths = @paths[method] ||= {}
         paths[path] || bounded("#{method} #{pattern(path.to_s)}").tap { |name| paths[path] = name if paths.size < MOST_NAMES }
       end

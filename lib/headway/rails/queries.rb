@@ -9,15 +9,13 @@ module Headway
       EVENTS = "sql.active_record"
 
       def start(_name, _id, payload)
-        Integrations::Guard.guard("Headway's split of queries") { payload[:headway] = Headway.thread_account }
+        payload[:headway] = Headway.thread_account
       end
 
       def finish(_name, _id, payload)
-        Integrations::Guard.guard("Headway's split of queries") do
-          before = payload.delete(:headway)
-          after = before && Headway.thread_account
-          split(before, after, payload) if after
-        end
+        before = payload.delete(:headway)
+        after = before && Headway.thread_account
+        split(before, after, payload) if after
       end
 
       private
