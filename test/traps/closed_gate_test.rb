@@ -38,7 +38,8 @@ class ClosedGateTest < Harness::TrapTest
 
   # A first park ends by itself, and its thread queues for the GVL with nothing
   # to call it back: an interrupt that comes just then must not wait for the gate.
-  test_under Harness::Modes::FAIR, "a kill reaches a thread between two parks", quantum_ms: 4_000 do
+  # A quantum so long that the hogs are passed over until the end: after four of them it is their turn all the same.
+  test_under Harness::Modes::FAIR, "a kill reaches a thread between two parks", quantum_ms: 60_000 do
     random = Random.new(1)
     delays = beside_cpu_threads(3) do |_, hogs|
       # What a killed thread has yet to do is done in its turn: until the hogs are of the last tier that comes after theirs.
