@@ -14,7 +14,7 @@ class FiberSchedulerAsideTest < Minitest::Test
     sleep: -> { sleep(0.01) && :slept },
     file: -> { File.read(__FILE__).lines.first },
     pipe: -> { IO.pipe.then { |reader, writer| Thread.new { sleep(0.01) && writer.write("x") && writer.close } && reader.read } },
-    select: -> { IO.select([IO.pipe.first], nil, nil, 0.01) },
+    select: -> { IO.pipe { |reader, _writer| IO.select([reader], nil, nil, 0.01) } },
     offload: -> { Headway.offload { sleep(0.01) && 4 } },
     thread: -> { Thread.new { sleep(0.01) && 5 }.value },
     queue: -> { Thread::Queue.new.pop(timeout: 0.01) },

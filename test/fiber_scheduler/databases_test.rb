@@ -31,14 +31,13 @@ class FiberSchedulerDatabasesTest < Minitest::Test
   def test_sqlite_offloaded
     path = File.join(@directory, "test.sqlite3")
     SQLite3::Database.new(path) { |database| database.execute("create table numbers (number integer)") }
-    ticks = 0
+    @ticks = 0
     left = 8
     looping do
-      Fiber.schedule { (sleep 0.002) && ticks += 1 until left.zero? }
+      Fiber.schedule { (sleep 0.002) && @ticks += 1 until left.zero? }
       8.times { |number| Fiber.schedule { insert(path, number) && left -= 1 } }
     end
     assert_equal (0...8).to_a, SQLite3::Database.new(path) { |database| return_numbers(database) }.then { @numbers.sort }
-    assert_operator ticks, :>, 20
   ensure
     Headway::OffloadPool.default.close
   end
@@ -52,23 +51,25 @@ class FiberSchedulerDatabasesTest < Minitest::Test
     connection&.close
   end
 
-  # One after another they would take ten times as long.
+  # Each waits for a lock, which goes when all of them do: one after another they would wait for ever.
   def queries_at_once(postgres)
     numbers = []
-    ticks = 0
-    seconds = elapsed do
-      looping do
-        Fiber.schedule { (sleep 0.005) && ticks += 1 until numbers.size == 20 }
-        20.times do |number|
-          Fiber.schedule do
-            connected(postgres) { |connection| numbers << connection.exec_params("select $1::int from pg_sleep(0.2)", [number]).getvalue(0, 0).to_i }
-          end
+    waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+    looping do
+      Fiber.schedule do
+        connected(postgres) do |connection|
+          connection.exec("select pg_advisory_lock(1)")
+          20.times { |number| Fiber.schedule { numbers << number_behind_a_lock(postgres, number) } }
+          sleep 0.005 until connection.exec(waiting).getvalue(0, 0) == "20"
+          connection.exec("select pg_advisory_unlock(1)")
         end
       end
     end
     assert_equal (0...20).to_a, numbers.sort
-    assert_operator seconds, :<, 4
-    assert_operator ticks, :>, 5
+  end
+
+  def number_behind_a_lock(postgres, number)
+    connected(postgres) { |connection| connection.exec_params("select $1::int from pg_advisory_lock_shared(1)", [number]).getvalue(0, 0).to_i }
   end
 
   def a_query_that_times_out(postgres)
@@ -85,19 +86,21 @@ class FiberSchedulerDatabasesTest < Minitest::Test
 
   def a_transaction_and_who_waits_for_it(postgres)
     order = []
+    changed = Thread::Queue.new
     scheduled { connected(postgres) { |connection| connection.exec("create table accounts (number int primary key, cents int); insert into accounts values (1, 0)") } }
     looping do
       Fiber.schedule do
         connected(postgres) do |connection|
           connection.transaction do
             connection.exec("update accounts set cents = 1 where number = 1")
+            changed << true
             sleep 0.05
             order << :first
           end
         end
       end
       Fiber.schedule do
-        sleep 0.03
+        changed.pop
         connected(postgres) { |connection| connection.exec("update accounts set cents = cents + 1 where number = 1") && order << :second }
       end
     end
@@ -131,12 +134,16 @@ class FiberSchedulerDatabasesTest < Minitest::Test
     assert_raises(Timeout::Error) { scheduled { with_redis(port) { |redis| Timeout.timeout(0.05) { redis.blpop("nothing", timeout: 10) } } } }
   end
 
-  # Each of them holds the lock while others wait for it.
+  # Each of them holds the lock while others wait for it, until the loop has gone on for a while.
   def insert(path, number)
     Headway.offload do
       SQLite3::Database.new(path) do |database|
         database.busy_handler_timeout = 20_000
-        database.transaction(:immediate) { database.execute("insert into numbers values (?)", [number]) && sleep(0.01) }
+        database.transaction(:immediate) do
+          database.execute("insert into numbers values (?)", [number])
+          enough = @ticks + 3
+          sleep 0.001 until @ticks >= enough
+        end
       end
     end
     true

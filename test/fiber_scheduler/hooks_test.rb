@@ -81,9 +81,10 @@ class FiberSchedulerHooksTest < Minitest::Test
 
   def test_interrupting_a_fiber_whose_operation_runs_on_the_pool
     left = error = nil
+    begun = Thread::Queue.new
     looping do |scheduler|
-      fiber = Fiber.schedule { error = assert_raises(IOError) { scheduler.worker_pool.run { begin sleep ensure left = true end } } } # rubocop:disable Style/Semicolon
-      Fiber.schedule { sleep(0.02) && scheduler.fiber_interrupt(fiber, IOError.new("closed")) }
+      fiber = Fiber.schedule { error = assert_raises(IOError) { scheduler.worker_pool.run { begin begun << true; sleep ensure left = true end } } } # rubocop:disable Style/Semicolon
+      Fiber.schedule { begun.pop && scheduler.fiber_interrupt(fiber, IOError.new("closed")) }
     end
     assert_equal [true, "closed"], [left, error.message]
   end

@@ -42,19 +42,21 @@ class FiberSchedulerInputsTest < Minitest::Test
     looping do
       reader, writer = pipe.each { |io| io.nonblock = false }
       Fiber.schedule { read = reader.read.bytesize }
-      Fiber.schedule { sleep(0.05) && writer.write("x" * 1_000_000) && writer.close }
-      Fiber.schedule { 20.times { sleep(0.001) && ticks += 1 unless read } }
+      Fiber.schedule { ticks += 1 while sleep(0.001) && !read }
+      Fiber.schedule do
+        sleep 0.001 until ticks > 3
+        writer.write("x" * 1_000_000) && writer.close
+      end
     end
     assert_equal 1_000_000, read
-    assert_operator ticks, :>, 3
   end
 
   def test_both_ends_of_one_socket_are_waited_for_at_once
     events = []
     looping do
       one, other = Socket.pair(:UNIX, :STREAM)
-      Fiber.schedule { events << [:read, one.wait_readable(5) == one] }
-      Fiber.schedule { events << [:write, one.wait_writable(5) == one] }
+      Fiber.schedule { events << [:read, one.wait_readable(60) == one] }
+      Fiber.schedule { events << [:write, one.wait_writable(60) == one] }
       Fiber.schedule { sleep(0.01) && other.write("x") }
     end
     assert_equal [[:read, true], [:write, true]], events.sort
@@ -72,8 +74,10 @@ class FiberSchedulerInputsTest < Minitest::Test
     [-> { IO.pipe }, -> { UNIXSocket.pair }].each do |pair|
       read = scheduled do
         reader, writer = pair.call
-        Fiber.schedule { 4.times { sleep(0.005) && writer.syswrite("abc\n") } && writer.close }
-        [reader.read_nonblock(9, exception: false), reader.sysread(9), reader.readpartial(9), reader.gets, reader.read, (reader.sysread(1) rescue $!.class)] # rubocop:disable Style/RescueModifier
+        wanted = Thread::Queue.new # else a second line may come before the first one is read
+        Fiber.schedule { 4.times { wanted.pop && sleep(0.005) && writer.syswrite("abc\n") } && writer.close }
+        line = ->(how, *size) { (wanted << how) && reader.public_send(how, *size) }
+        [reader.read_nonblock(9, exception: false), line.(:sysread, 9), line.(:readpartial, 9), line.(:gets), line.(:read), (reader.sysread(1) rescue $!.class)] # rubocop:disable Style/RescueModifier
       end
       assert_equal [:wait_readable, "abc\n", "abc\n", "abc\n", "abc\n", EOFError], read
     end
@@ -142,7 +146,7 @@ class FiberSchedulerInputsTest < Minitest::Test
     second, writer = pipe
     found = scheduled do
       Fiber.schedule { sleep(0.01) && writer.write("x") }
-      IO.select([first, second], nil, nil, 5)
+      IO.select([first, second], nil, nil, 60)
     end
     assert_equal [[second], [], []], found
     assert_equal [[second], [writer], []], scheduled { IO.select([second], [writer], [second]) }
@@ -226,9 +230,10 @@ class FiberSchedulerInputsTest < Minitest::Test
   def test_a_process_that_runs_holds_nobody_up
     ticks = 0
     looping do
-      pid = spawn("sleep 0.1")
+      reader, writer = pipe
+      pid = spawn("cat", in: reader) # which ends when the writer is closed
       Fiber.schedule { Process.wait(pid) && pid = nil }
-      Fiber.schedule { (sleep 0.005) && ticks += 1 while pid }
+      Fiber.schedule { ((sleep 0.005) && (ticks += 1) > 3 && writer.close) while pid }
     end
     assert_operator ticks, :>, 3
   end

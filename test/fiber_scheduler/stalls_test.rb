@@ -18,7 +18,7 @@ class FiberSchedulerStallsTest < Minitest::Test
   end
 
   def test_a_turn_that_blocks_without_the_gvl_is_seen_too
-    scheduler = looping(stall_ms: 20) { Fiber.schedule { sleep(0.001) && Fiber.blocking { sleep 0.2 } } }
+    scheduler = looping(stall_ms: 20) { Fiber.schedule { sleep(0.001) && Fiber.blocking { 10.times { sleep 0.02 } } } }
     assert_match(/sleep/, scheduler.stats[:stalls][:last].max_by { |stall| stall[:seconds] }[:stack].first)
   end
 
@@ -51,7 +51,7 @@ class FiberSchedulerStallsTest < Minitest::Test
       result = Harness::RubyProcess.eval(<<~RUBY, path)
         require "headway"
         Headway.start(policy: :observe, record: ARGV.first)
-        def hold_the_loop = (Process.clock_gettime(1) + 0.1).then { |deadline| nil while Process.clock_gettime(1) < deadline }
+        def hold_the_loop = 20.times { deadline = Process.clock_gettime(1) + 0.01; nil while Process.clock_gettime(1) < deadline }
         Fiber.set_scheduler(Headway::FiberScheduler.new(stall_ms: 20))
         Fiber.schedule { sleep(0.001); hold_the_loop }
         Fiber.scheduler.run
@@ -73,5 +73,6 @@ class FiberSchedulerStallsTest < Minitest::Test
 
   private
 
-  def hold_the_loop = compute(0.2)
+  # In pieces: a machine that stops takes one of them only, and whoever watches has the others.
+  def hold_the_loop = 20.times { compute(0.01) }
 end

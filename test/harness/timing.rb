@@ -13,6 +13,12 @@ module Harness
       now - started
     end
 
+    # Seconds that processors worked for this process: a machine that stops or is busy with others adds nothing.
+    def worked = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+
+    # After so many seconds something counts as lost.
+    def patience(seconds) = seconds * TimeLimit.seconds_scale
+
     # Waits for a condition without hiding for how long. What lies beyond a second between two looks doesn't count: a machine that
     # is stopped or busy with others gives nobody the time in which the condition could have come.
     #
@@ -22,7 +28,7 @@ module Harness
       waited = 0
       looked_at = now
       until (result = yield)
-        flunk "#{what}: not within #{limit} s#{": #{details.call}" if details}" if waited > limit * TimeLimit.seconds_scale
+        flunk "#{what}: not within #{limit} s#{": #{details.call}" if details}" if waited > patience(limit)
         sleep pause
         waited += [now - looked_at, 1].min
         looked_at = now

@@ -24,6 +24,10 @@ module Harness
       threads&.each(&:join)
     end
 
+    # Lets each of the threads that compute beside us have a slice of the VM so many times, however long that takes: who wakes up
+    # waits in line behind all of them.
+    def take_turns(times) = times.times { sleep 0.001 }
+
     # Runs the block beside threads that wake up, do next to nothing and sleep again.
     def beside_io_threads(count, pause: 0.0002)
       stop = false
@@ -34,6 +38,15 @@ module Harness
     ensure
       stop = true
       threads&.each(&:join)
+    end
+
+    # Threads that sleep so many times.
+    # @return [Array<Integer>] their numbers among VMEvents
+    def wake_ups(threads:, times:, pause:)
+      workers = Array.new(threads) { Thread.new { times.times { sleep pause } } }
+      numbers = workers.map { |thread| VMFixture.number_of(thread) }
+      workers.each(&:join)
+      numbers
     end
 
     def percentile(values, fraction)

@@ -60,12 +60,15 @@ class OffloadAsyncTest < Harness::IsolatedTest
           task.wait
           assert task.stopped?
           assert_raises(Async::TimeoutError) { parent.with_timeout(0.02) { File.open(fifo) } }
-          ended = false
-          task = parent.async { Headway.offload { stubborn(0.1) { ended = true } } }
-          sleep 0.02
+          work = Stubborn.new
+          task = parent.async { Headway.offload { work.call } }
+          work.begun.pop
           task.stop
+          work.told.pop
+          assert task.alive?
+          work.release
           task.wait
-          assert ended
+          assert work.ended?
         end
       end
     ensure
@@ -74,17 +77,19 @@ class OffloadAsyncTest < Harness::IsolatedTest
 
     def test_a_scheduler_that_closes_with_work_under_way
       require "headway/async"
-      ended = false
+      work = Stubborn.new
       thread = Thread.new do
         Thread.current.report_on_exception = false
         Sync do |parent|
-          parent.async { Headway.offload { stubborn(0.2) { ended = true } } }
-          sleep 0.02
+          parent.async { Headway.offload { work.call } }
+          work.begun.pop
           raise IOError, "out"
         end
       end
+      assert_nil thread.join(0.1)
+      work.release
       assert_raises(IOError) { thread.join }
-      assert ended
+      assert work.ended?
     ensure
       Headway::OffloadPool.default.close
     end
@@ -107,23 +112,24 @@ class OffloadAsyncTest < Harness::IsolatedTest
       require "falcon/server"
       require "async/http/client"
       require "async/http/endpoint"
-      port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
-      endpoint = Async::HTTP::Endpoint.parse("http://127.0.0.1:#{port}")
+      bound = IO::Endpoint.tcp("127.0.0.1", 0).bound
+      url = "http://127.0.0.1:#{bound.sockets.first.local_address.ip_port}"
       data = Random.new(4).bytes(1 << 19).unpack1("H*")
       app = Protocol::HTTP::Middleware.for do |request|
         body = request.path == "/deflate" ? Zlib.deflate(data, 9).bytesize.to_s : File.size(__FILE__).to_s
         Protocol::HTTP::Response[200, {}, [body]]
       end
       Sync do |parent|
-        server = parent.async { Falcon::Server.new(app, endpoint).run }
+        server = parent.async { Falcon::Server.new(app, Async::HTTP::Endpoint.parse(url, bound)).run }
         pool = Fiber.scheduler.instance_variable_get(:@worker_pool)
-        client = Async::HTTP::Client.new(endpoint)
+        client = Async::HTTP::Client.new(Async::HTTP::Endpoint.parse(url))
         sizes = Array.new(20) { |i| parent.async { client.get(i.even? ? "/deflate" : "/size").read } }.map(&:wait)
         assert_equal [Zlib.deflate(data, 9).bytesize.to_s, File.size(__FILE__).to_s], sizes.uniq
         assert_operator pool.stats[:ran], :>, 100
       ensure
         client&.close
         server&.stop
+        bound.close
       end
     end
   end

@@ -17,7 +17,7 @@ class OffloadBlockTest < Minitest::Test
     SelectScheduler.run do
       ended = false
       Fiber.schedule { (sleep 0.005; ticks += 1) until ended }
-      Headway.offload { sleep 0.2 }
+      Headway.offload { sleep 0.001 until ticks > 5 } # else for ever
       ended = true
     end
     assert_operator ticks, :>, 5
@@ -109,9 +109,11 @@ class OffloadBlockTest < Minitest::Test
 
   def test_a_fiber_that_is_stopped_stops_the_block
     log = []
+    begun = false
     SelectScheduler.run do
       fiber = Fiber.schedule do
         Headway.offload do
+          begun = true
           sleep 30
         ensure
           log << :block
@@ -119,7 +121,7 @@ class OffloadBlockTest < Minitest::Test
       rescue IOError
         log << :fiber
       end
-      sleep 0.02
+      sleep 0.002 until begun
       fiber.raise(IOError, "stop")
       sleep 0.002 while fiber.alive?
     end

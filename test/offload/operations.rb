@@ -16,6 +16,33 @@ module Operations
     yield if block_given?
   end
 
+  # Work that nobody can stop: it goes on until it is released, and tells when it has begun and when the pool has tried.
+  class Stubborn
+    attr_reader :begun, :told
+
+    def initialize
+      @begun = Thread::Queue.new
+      @told = Thread::Queue.new
+      @gate = Thread::Queue.new
+      @ended = false
+    end
+
+    def ended? = @ended
+
+    def call
+      begin
+        @begun << true
+        @gate.pop
+      rescue Headway::OffloadPool::Cancelled
+        @told << true
+        retry
+      end
+      @ended = true
+    end
+
+    def release = @gate.close
+  end
+
   def with_fifo
     Dir.mktmpdir do |folder|
       File.mkfifo("#{folder}/fifo")

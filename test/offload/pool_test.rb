@@ -39,12 +39,16 @@ class OffloadPoolTest < Minitest::Test
     assert_equal 1, pool.stats[:workers]
     running = most = 0
     lock = Mutex.new
+    gate = Thread::Queue.new
     work = lambda do
       lock.synchronize { most = [most, running += 1].max }
-      sleep 0.02
+      gate.pop
       lock.synchronize { running -= 1 }
     end
-    Array.new(12) { Thread.new { pool.call(work.dup) } }.each(&:join)
+    threads = Array.new(12) { Thread.new { pool.call(work.dup) } }
+    sleep 0.002 until running == 3 && pool.stats[:queued] == 9
+    12.times { gate << true }
+    threads.each(&:join)
     assert_equal 3, most
     assert_equal 3, pool.stats[:workers]
   end
@@ -94,29 +98,34 @@ class OffloadPoolTest < Minitest::Test
   def test_the_deadline_of_work_that_can_be_stopped
     pool = pool(deadline: 0.05)
     stopped = false
-    error = assert_raises(Headway::OffloadPool::DeadlineError) do
-      pool.call(lambda do
-        sleep 30
-      ensure
-        stopped = true
-      end)
+    work = lambda do
+      sleep 30
+    ensure
+      stopped = true
     end
+    error = assert_raises(Headway::OffloadPool::DeadlineError) { until_begun { pool.call(work) } }
     assert_match(/stopped .* 0.05 s/, error.message)
     assert stopped
   end
 
   def test_work_that_cannot_be_stopped_has_its_result_after_the_deadline
     pool = pool(deadline: 0.02)
-    assert_equal :late, pool.call(-> { stubborn(0.1) { :late } })
+    work = lambda do
+      sleep 30
+    rescue Headway::OffloadPool::Cancelled
+      :late
+    end
+    assert_equal :late, until_begun { pool.call(work) }
     assert_equal 1, pool.stats[:late]
   end
 
   def test_an_exception_interrupts_the_work_and_goes_on
     pool = pool()
     stopped = false
-    thread = Thread.new { pool.call(-> { begin sleep 30 ensure stopped = true end }) } # rubocop:disable Style/Semicolon
+    begun = Thread::Queue.new
+    thread = Thread.new { pool.call(-> { begin begun << true; sleep 30 ensure stopped = true end }) } # rubocop:disable Style/Semicolon
     thread.report_on_exception = false
-    started(pool)
+    begun.pop
     thread.raise(IOError, "enough")
     assert_equal "enough", assert_raises(IOError) { thread.join }.message
     assert stopped
@@ -125,13 +134,16 @@ class OffloadPoolTest < Minitest::Test
 
   def test_an_exception_waits_for_work_that_cannot_be_stopped
     pool = pool()
-    ended = false
-    thread = Thread.new { pool.call(-> { stubborn(0.2) { ended = true } }) }
+    work = Stubborn.new
+    thread = Thread.new { pool.call(work) }
     thread.report_on_exception = false
-    started(pool)
+    work.begun.pop
     thread.raise(IOError, "enough")
+    work.told.pop
+    assert_nil thread.join(0.05)
+    work.release
     assert_raises(IOError) { thread.join }
-    assert ended
+    assert work.ended?
     assert_equal 1, pool.stats[:cancelled_but_ran]
     assert_equal 7, pool.call(-> { 7 })
   end
@@ -141,13 +153,15 @@ class OffloadPoolTest < Minitest::Test
       pool = pool()
       fiber_error = nil
       SelectScheduler.run do
+        work = Stubborn.new
         fiber = Fiber.schedule do
-          pool.run { stubborn(0.1) { nil } }
+          pool.run { work.call }
         rescue Exception => fiber_error
           nil
         end
-        sleep 0.02
+        work.begun.pop
         raised.each { |error| fiber.raise(error, "now") }
+        work.release
         sleep 0.002 while fiber.alive?
       end
       assert_instance_of expected, fiber_error
@@ -157,39 +171,47 @@ class OffloadPoolTest < Minitest::Test
   def test_a_scheduler_that_raises_at_each_turn
     pool = pool()
     SelectScheduler.run do
-      ended = false
+      work = Stubborn.new
       fiber = Fiber.schedule do
-        pool.run { stubborn(0.1) { ended = true } }
+        pool.run { work.call }
       rescue IOError
         nil
       end
-      sleep 0.01
+      work.begun.pop
       raises = 0
       while fiber.alive?
         fiber.raise(IOError, "again")
         raises += 1
+        work.release if raises > 1000
         Thread.pass if (raises % 100).zero?
       end
-      assert ended
-      assert_operator raises, :>, 100
+      assert work.ended?
+      assert_operator raises, :>, 1000
     end
   end
 
   def test_kills_of_threads_and_fibers_wait_too
     pool = pool()
-    ended = 0
-    thread = Thread.new { pool.call(-> { stubborn(0.1) { ended += 1 } }) }
-    started(pool)
+    work = Stubborn.new
+    thread = Thread.new { pool.call(work) }
+    work.begun.pop
     thread.kill
+    work.told.pop
+    assert_nil thread.join(0.05)
+    work.release
     thread.join
-    assert_equal 1, ended
+    assert work.ended?
+    work = Stubborn.new
     SelectScheduler.run do
-      fiber = Fiber.schedule { pool.run { stubborn(0.1) { ended += 1 } } }
-      sleep 0.02
+      fiber = Fiber.schedule { pool.run { work.call } }
+      work.begun.pop
       fiber.kill
+      work.told.pop
+      assert fiber.alive?
+      work.release
       sleep 0.002 while fiber.alive?
     end
-    assert_equal 2, ended
+    assert work.ended?
   end
 
   def test_a_killed_worker_is_replaced
@@ -198,10 +220,10 @@ class OffloadPoolTest < Minitest::Test
     victim.kill
     victim.join
     refute_same victim, pool.call(-> { Thread.current })
-    victim = nil
-    thread = Thread.new { pool.call(-> { victim = Thread.current; sleep 30 }) } # rubocop:disable Style/Semicolon
+    begun = Thread::Queue.new
+    thread = Thread.new { pool.call(-> { begun << Thread.current; sleep 30 }) } # rubocop:disable Style/Semicolon
     thread.report_on_exception = false
-    started(pool)
+    victim = begun.pop
     queued = Thread.new { pool.call(-> { :after_it }) }
     sleep 0.002 until pool.stats[:queued] == 1
     victim.kill
@@ -213,9 +235,13 @@ class OffloadPoolTest < Minitest::Test
   def test_close_waits_for_work_under_way_and_in_the_queue
     pool = pool(workers: 1)
     done = []
-    threads = Array.new(3) { |i| Thread.new { pool.call(-> { sleep 0.02; done << i }) } } # rubocop:disable Style/Semicolon
+    gate = Thread::Queue.new
+    threads = Array.new(3) { |i| Thread.new { pool.call(-> { gate.pop; done << i }) } } # rubocop:disable Style/Semicolon
     sleep 0.002 until pool.stats[:queued] == 2
-    pool.close
+    closing = Thread.new { pool.close }
+    assert_nil closing.join(0.05)
+    3.times { gate << true }
+    closing.join
     assert_equal 3, done.size
     threads.each(&:join)
     assert_equal 0, pool.stats[:workers]
@@ -236,14 +262,16 @@ class OffloadPoolTest < Minitest::Test
   def test_a_fiber_that_waits_across_a_fork_is_told
     pool = pool(workers: 1)
     outcome = SelectScheduler.run do
-      fiber = Fiber.schedule { pool.run { sleep 0.3 } } # in the parent it just ends
-      sleep 0.02
+      work = Stubborn.new
+      fiber = Fiber.schedule { pool.run { work.call } } # in the parent it just ends
+      work.begun.pop
       outcome = in_child do
         fiber.raise(IOError) # it waits for nothing any more
         "left"
       rescue Headway::OffloadPool::ForkError, IOError => error
         error.class.name
       end
+      work.release
       sleep 0.002 while fiber.alive?
       outcome
     end
@@ -310,10 +338,16 @@ class OffloadPoolTest < Minitest::Test
     [pool, -> { 2.times { gate << true } and threads.each(&:join) }]
   end
 
-  # Waits until a worker runs something.
+  # Waits until a worker has something to run.
   def started(pool)
     sleep 0.002 until pool.instance_variable_get(:@threads).values.any?
-    sleep 0.02
+  end
+
+  # Once more if the deadline came before a worker did.
+  def until_begun
+    yield
+  rescue Headway::OffloadPool::DeadlineError => error
+    error.message.include?("never ran") ? retry : raise
   end
 
   def in_child

@@ -20,14 +20,20 @@ class OffloadStorm
   DATA = Random.new(3).bytes(60_000).freeze
   KINDS = %i[select headway threads].freeze
 
+  # What becomes of work, in the pool's stats.
+  FATES = %i[ran cancelled cancelled_but_ran withdrawn].freeze
+
+  # @param count [Integer] attacks at least
+  # @param outcomes [Array<Symbol>] it goes on until there were some of each of these, and each of FATES
   # @return [Hash] attacks, outcomes by their kind, the pool's stats
   # @raise [Failed]
-  def self.run(kind, count:, seed:, &progress)
-    new(count, seed, progress).public_send(kind)
+  def self.run(kind, count:, seed:, outcomes: [], &progress)
+    new(count, seed, outcomes, progress).public_send(kind)
   end
 
-  def initialize(count, seed, progress)
+  def initialize(count, seed, wanted, progress)
     @count = count
+    @wanted = wanted
     @random = Random.new(seed)
     @progress = progress
     @outcomes = Hash.new(0)
@@ -83,10 +89,15 @@ class OffloadStorm
   end
 
   def rounds
-    until @attacks >= @count
+    until @attacks >= @count && complete?
       yield
       @progress&.call(@attacks)
     end
+  end
+
+  # Which outcomes come how often is up to how busy the machine is.
+  def complete?
+    @wanted.all? { |outcome| @outcomes[outcome] > 10 } && (@wanted.empty? || @pool.stats.values_at(*FATES).all?(&:positive?))
   end
 
   def victim(thread)

@@ -38,6 +38,7 @@ class ThreadEventsTest < Harness::IsolatedTest
       beside_cpu_threads(2) do |_, threads|
         number = VMFixture.number_of(threads.first)
         sleep 0.6
+        take_turns(3)
       end
     end
     preempted = events.of(number).spans(:suspended, :ready)
@@ -54,7 +55,7 @@ class ThreadEventsTest < Harness::IsolatedTest
       thread = Thread.new { native = Thread.current.native_thread_id }
       number = VMFixture.number_of(thread)
       thread.join
-      sleep 0.05 # it exits a little after it can be joined
+      await("its exit") { !native_thread_ids.include?(native) } # a little after it can be joined
     end
     own = events.of(number)
     assert_equal %i[started ready resumed suspended exited], own.kinds

@@ -30,7 +30,7 @@ class ClosedGateTest < Harness::TrapTest
       Array.new(40) do
         target = Thread.new { loop { nil } }
         sleep 0.03
-        elapsed { assert target.kill.join(10), "the kill was lost" }
+        elapsed { assert target.kill.join(patience(10)), "the kill was lost" }
       end
     end
     assert_operator median(delays), :<, PROMPT, "delays: #{delays.max(5)}"
@@ -38,7 +38,8 @@ class ClosedGateTest < Harness::TrapTest
 
   # A first park ends by itself, and its thread queues for the GVL with nothing
   # to call it back: an interrupt that comes just then must not wait for the gate.
-  test_under Harness::Modes::FAIR, "a kill reaches a thread between two parks", quantum_ms: 4_000 do
+  # A quantum so long that the hogs are passed over until the end: after four of them it is their turn all the same.
+  test_under Harness::Modes::FAIR, "a kill reaches a thread between two parks", quantum_ms: 60_000 do
     random = Random.new(1)
     delays = beside_cpu_threads(3) do |_, hogs|
       # What a killed thread has yet to do is done in its turn: until the hogs are of the last tier that comes after theirs.
@@ -47,21 +48,29 @@ class ClosedGateTest < Harness::TrapTest
         target = Thread.new { loop { nil } }
         sleep random.rand * 0.03
         compute(0.0045) # while we hold the GVL the park times out
-        elapsed { assert target.kill.join(20), "the kill was lost" }
+        before = worked
+        delay = elapsed { assert target.kill.join(patience(20)), "the kill was lost" }
+        [delay, worked - before]
       end
     end
-    assert_operator median(delays), :<, PROMPT
-    assert_operator delays.max, :<, 1, "delays: #{delays.max(5)}"
+    assert_operator median(delays.map(&:first)), :<, PROMPT
+    worst = delays.map(&:last).max(5) # what the hogs did meanwhile
+    assert_operator worst.first, :<, 1, "delays: #{worst}"
   end
 
   test_under Harness::Modes::FAIR, "a raise reaches a parked thread", quantum_ms: 4_000 do
     delays = beside_cpu_threads(3) do
       Array.new(40) do
         begun = Queue.new
-        target = Thread.new { begun << :inside; loop { nil } rescue nil }
+        target = Thread.new do
+          begun << :inside
+          loop { nil }
+        rescue IndexError
+          nil
+        end
         begun.pop # before that nothing rescues
         sleep 0.03
-        elapsed { target.raise(IndexError); assert target.join(10), "the raise was lost" }
+        elapsed { target.raise(IndexError); assert target.join(patience(10)), "the raise was lost" }
       end
     end
     assert_operator median(delays), :<, PROMPT, "delays: #{delays.max(5)}"
@@ -70,9 +79,15 @@ class ClosedGateTest < Harness::TrapTest
   test_under Harness::Modes::FAIR, "a signal handler may itself compute", quantum_ms: 20 do
     handled = 0
     trap("USR1") { compute(0.02); handled += 1 }
-    sender = Thread.new { 10.times { Process.kill(:USR1, Process.pid); sleep 0.05 } }
+    sender = Thread.new do
+      10.times do |count|
+        Process.kill(:USR1, Process.pid)
+        await("handler no. #{count}") { handled > count } # else two signals may fall together, as on any Unix
+        sleep 0.03
+      end
+    end
     beside_cpu_threads(3) { count = 0; count += 1 while sender.alive? }
     sender.join
-    await("handlers") { handled >= 9 } # two signals may fall together, as on any Unix
+    assert_equal 10, handled
   end
 end

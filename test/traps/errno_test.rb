@@ -17,10 +17,11 @@ class ErrnoTest < Harness::TrapTest
     beside_cpu_threads(1) do
       beside_io_threads(4, pause: 0.0002) do
         deadline = now + 1
-        while now < deadline
+        loop do
           errors[error_of { File.open("/nonexistent/file") }] += 1
           errors[error_of { Dir.mkdir("/") }] += 1
           errors[error_of { IO.for_fd(999_999) }] += 1
+          break if now > deadline
         end
       end
     end

@@ -14,9 +14,9 @@ class ManyToManyTest < Harness::TrapTest
         100.times { |number| queue << number; sleep 0.0005 if (number % 10).zero? }
         assert_equal (0..99).to_a, consumer.value
       end
-      assert counters.all?(&:positive?)
+      await("all to count") { counters.all?(&:positive?) }
     end
-    Thread.new { loop { nil } }.then { |thread| sleep 0.01; assert thread.kill.join(10) }
+    Thread.new { loop { nil } }.then { |thread| sleep 0.01; assert thread.kill.join(patience(10)) }
     assert_equal :observe, Headway.policy
     assert_equal :default, VMFixture.disposition(Signal.list["URG"])
     Headway.stats[:process].slice(:running, :ready, :suspended).each_value { |seconds| assert_operator seconds, :>=, 0 }

@@ -8,7 +8,7 @@ class OwnTrapTest < Harness::TrapTest
     seen = 0
     trap("URG") { seen += 1 }
     with_headway(:fair_signal) do
-      load_for(0.3)
+      load_for(100)
       assert_equal 0, seen, "our own signal reached the application"
       urge
       await("trap") { seen == 1 }
@@ -20,9 +20,9 @@ class OwnTrapTest < Harness::TrapTest
   def test_a_trap_set_after_the_start_gets_its_signals_and_scheduling_goes_on
     seen = 0
     with_headway(:fair_signal) do
-      load_for(0.1)
+      load_for(40)
       trap("URG") { seen += 1 }
-      waits = load_for(1)
+      waits = load_for(300)
       assert_operator seen, :<=, 1, "our own signals reach the application"
       before = seen
       urge
@@ -37,9 +37,9 @@ class OwnTrapTest < Harness::TrapTest
   def test_a_trap_set_back_to_default_does_no_harm
     with_headway(:fair_signal) do
       trap("URG", "DEFAULT")
-      load_for(0.2)
+      load_for(80)
       trap("URG", "IGNORE")
-      assert_operator percentile(load_for(1), 0.9), :<, 0.05
+      assert_operator percentile(load_for(300), 0.9), :<, 0.05
     end
     assert_equal :ignore, VMFixture.disposition(Signal.list["URG"])
   end
@@ -55,13 +55,8 @@ class OwnTrapTest < Harness::TrapTest
 
   def urge = system("kill -URG #{Process.pid}")
 
-  # Seconds by which each wake-up beside computing threads came late.
-  def load_for(seconds)
-    beside_cpu_threads(2) do
-      deadline = now + seconds
-      waits = []
-      waits << (elapsed { sleep 0.002 } - 0.002) while now < deadline
-      waits
-    end
+  # Seconds by which each of so many wake-ups beside computing threads came late.
+  def load_for(wake_ups)
+    beside_cpu_threads(2) { Array.new(wake_ups) { elapsed { sleep 0.002 } - 0.002 } }
   end
 end

@@ -53,10 +53,9 @@ class RactorTest < Harness::TrapTest
       beside_io_threads(3, pause: 0.001) do
         assert_equal [400_000] * 3, Array.new(3, &ractor).map { |each| value_of(each) }
       end
-      assert counters.all?(&:positive?)
+      await("all to count") { counters.all?(&:positive?) }
     end
-    sleep 0.05
-    assert_equal Thread.list.size, Headway.stats[:process][:threads]
+    await("the last one's exit") { Headway.stats[:process][:threads] == Thread.list.size }
   end
 
   def value_of(ractor) = ractor.respond_to?(:value) ? ractor.value : ractor.take

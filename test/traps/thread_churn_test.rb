@@ -20,7 +20,7 @@ class ThreadChurnTest < Harness::TrapTest
       scale(100).times do
         threads = Array.new(4) { Thread.new { random.rand(2).zero? ? compute(0.01) : sleep(0.01) } }
         sleep random.rand * 0.004
-        threads.each(&:kill).each { |thread| assert thread.join(10), "a kill was lost" }
+        threads.each(&:kill).each { |thread| assert thread.join(patience(10)), "a kill was lost" }
       end
     end
     assert_record_for_each_thread

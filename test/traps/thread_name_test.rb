@@ -10,7 +10,9 @@ class ThreadNameTest < Harness::TrapTest
     ["\u00e9" * 60, "x\u00e9" * 60, "caf\xe9", "caf\xe9".dup.force_encoding(Encoding::ISO_8859_1)].each do |name|
       Thread.new { Thread.current.name = name }.join
     end
-    names = Headway.stats[:threads].reject { |row| row[:alive] }.map { |row| row[:name] }
+    ended = -> { Headway.stats[:threads].reject { |row| row[:alive] } }
+    await("their exit") { ended.call.sum { |row| row[:count] } == 4 } # a little after they can be joined
+    names = ended.call.map { |row| row[:name] }
 
     assert_operator names.size, :>=, 3
     names.each { |name| assert_predicate name, :valid_encoding? }
