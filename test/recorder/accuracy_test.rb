@@ -24,16 +24,21 @@ class AccuracyTest < Harness::RecorderTest
   # @yield [Integer, Float] which thread of five it is, of which three compute, and when it began; whether it is done
   def looks(policy)
     GVLTools::LocalTimer.enable
+    gate = Thread::Queue.new
     with_headway(policy) do
       threads = Array.new(5) do |index|
         made = now
         Thread.new do
           Thread.current.name = "t#{index}"
           started = now
+          gate.pop
           index < 3 ? compute(0.01) : sleep(0.001) until yield(index, started)
           look(made, started)
         end
       end
+      # A thread that waits for its very first turn for more than a second counts as one that never came to be.
+      await("all of them") { gate.num_waiting == threads.size }
+      gate.close
       return threads.map(&:value)
     end
   ensure
