@@ -39,10 +39,10 @@ class AutotuneTest < Minitest::Test
 
   def test_a_knob_of_ones_own_is_put_back_at_the_end
     dial = Autotuning::Dial.new(8, 4..8)
-    start(quantum_ms: false, knobs: { workers: dial })
-    await("a step") { dial.value == 6 }
+    tuner = start(quantum_ms: false, knobs: { workers: dial })
+    await("a step") { dial.settings.include?(6) }
     Headway.stop
-    assert_equal 8, dial.value
+    assert_equal tuner.history.empty? ? 8 : tuner.base[:workers], dial.value # it may have ended by then
     refute_includes Thread.list.map(&:name), "headway autotune"
   end
 
@@ -96,13 +96,13 @@ class AutotuneTest < Minitest::Test
   def test_a_forked_child_goes_on_by_itself
     dial = Autotuning::Dial.new(8, 4..8)
     tuner = start(quantum_ms: false, knobs: { workers: dial })
-    await("a step") { dial.value == 6 }
+    await("a step") { dial.settings.include?(6) }
     read, write = IO.pipe
     pid = fork do
       @over = false
       @feeder = nil
       feed
-      await("a step of the child's") { dial.value == 8 && current.running? }
+      await("a step of the child's") { dial.settings.drop_while { |value| value != 6 }.include?(8) && current.running? }
       await("its history") { current.history.any? }
       write.puts "ok #{current.equal?(tuner)} #{current.history.first.from}"
       exit!(0)

@@ -5,8 +5,21 @@ require "headway/autotune"
 require "headway/model/mva"
 
 module Autotuning
-  # A thing to set.
-  Dial = Struct.new(:value, :range)
+  # A thing to set, which remembers all it was set to.
+  class Dial
+    attr_reader :value, :range, :settings
+
+    def initialize(value, range)
+      @value = value
+      @range = range
+      @settings = []
+    end
+
+    def value=(value)
+      @settings << value
+      @value = value
+    end
+  end
 
   # A made process: windows as a closed network of so many threads would give them, with noise from a seeded generator.
   class Plant

@@ -2,10 +2,12 @@
 
 require_relative "bench_process"
 require "etc"
+require "harness/measured"
 
 # Each benchmark, run briefly: is what it prints what is documented?
 class BenchExperimentsTest < Minitest::Test
   include BenchProcess
+  include Harness::Measured
 
   def time_limit = 180
 
@@ -21,28 +23,32 @@ class BenchExperimentsTest < Minitest::Test
   end
 
   def test_fairness
-    result = bench_json("fairness", "--seconds", "0.3", "--server-ms", "5", "--cpu-threads", "0,1", "--runs", "1")
-    assert_document result, "fairness", runs: 1
-    assert_equal [0, 1], result["config"]["cpu_threads"]
-    assert_match(/observe/, result["config"]["wait_method"])
-    result["arms"].each_value do |cells|
-      assert_equal %w[0 1], cells.keys
-      cells.each_value { |figures| assert_fairness figures }
-      assert_equal 0, cells["0"]["cpu_iterations_per_s"]["median"]
-      assert_operator cells["1"]["cpu_iterations_per_s"]["median"], :>, 0
+    measured do
+      result = bench_json("fairness", "--seconds", "0.3", "--server-ms", "5", "--cpu-threads", "0,1", "--runs", "1")
+      assert_document result, "fairness", runs: 1
+      assert_equal [0, 1], result["config"]["cpu_threads"]
+      assert_match(/observe/, result["config"]["wait_method"])
+      result["arms"].each_value do |cells|
+        assert_equal %w[0 1], cells.keys
+        cells.each_value { |figures| assert_fairness figures }
+        assert_equal 0, cells["0"]["cpu_iterations_per_s"]["median"]
+        assert_operator cells["1"]["cpu_iterations_per_s"]["median"], :>, 0
+      end
+      result["ratios"].each_value { assert_equal 1, _1["0"]["requests_per_s_vs_0"] }
     end
-    result["ratios"].each_value { assert_equal 1, _1["0"]["requests_per_s_vs_0"] }
   end
 
   def test_computing_in_processes_is_an_arm_where_threads_compete
-    fairness = bench_json("fairness", "--seconds", "0.3", "--server-ms", "5", "--cpu-threads", "0,2", "--runs", "1", "--arms", "processes")
-    cells = fairness["arms"].fetch("processes")
-    cells.each_value { |figures| assert_fairness figures }
-    assert_operator cells["2"]["cpu_iterations_per_s"]["median"], :>, 0
+    measured do
+      fairness = bench_json("fairness", "--seconds", "0.3", "--server-ms", "5", "--cpu-threads", "0,2", "--runs", "1", "--arms", "processes")
+      cells = fairness["arms"].fetch("processes")
+      cells.each_value { |figures| assert_fairness figures }
+      assert_operator cells["2"]["cpu_iterations_per_s"]["median"], :>, 0
 
-    quantum = bench_json("quantum", "--iterations", "3", "--runs", "1", "--arms", "processes")
-    assert_figures quantum["arms"].fetch("processes"), %w[total_s waste_s io_waste_s cpu_s], runs: 1
-    assert_match(/no arm "processes"/, bench("cpu", "--arms", "processes").err)
+      quantum = bench_json("quantum", "--iterations", "3", "--runs", "1", "--arms", "processes")
+      assert_figures quantum["arms"].fetch("processes"), %w[total_s waste_s io_waste_s cpu_s], runs: 1
+      assert_match(/no arm "processes"/, bench("cpu", "--arms", "processes").err)
+    end
   end
 
   def test_cpu
@@ -55,11 +61,13 @@ class BenchExperimentsTest < Minitest::Test
   end
 
   def test_io
-    result = bench_json("io", "--runs", "1", env: { "REQ" => "8", "CONC" => "8", "URL" => nil })
-    assert_document result, "io", runs: 1
-    result["arms"].each_value { |modes| assert_modes modes, %w[sequential concurrent] }
-    # I/O-bound threads gain much; 2 is far from 8.
-    result["ratios"].each_value { assert_operator _1["speedup"], :>, 2 }
+    measured do
+      result = bench_json("io", "--runs", "1", env: { "REQ" => "8", "CONC" => "8", "URL" => nil })
+      assert_document result, "io", runs: 1
+      result["arms"].each_value { |modes| assert_modes modes, %w[sequential concurrent] }
+      # I/O-bound threads gain much; 2 is far from 8.
+      result["ratios"].each_value { assert_operator _1["speedup"], :>, 2 }
+    end
   end
 
   def test_io_against_an_address_of_ones_own
@@ -71,17 +79,19 @@ class BenchExperimentsTest < Minitest::Test
   end
 
   def test_yield
-    result = bench_json("yield", "--seconds", "0.05", "--runs", "1", "--arms", "stock")
-    works = result["arms"]["stock"]
-    assert_equal ["2+2", "25% sleep", "50% sleep", "75% sleep", "sleep(0.001)", "deflate"], works.keys
-    works.each_value { assert_equal %w[yield_pct event_yield_pct concurrent_s ideal_s], _1.keys }
-    return unless headway?
+    measured do
+      result = bench_json("yield", "--seconds", "0.05", "--runs", "1", "--arms", "stock")
+      works = result["arms"]["stock"]
+      assert_equal ["2+2", "25% sleep", "50% sleep", "75% sleep", "sleep(0.001)", "deflate"], works.keys
+      works.each_value { assert_equal %w[yield_pct event_yield_pct concurrent_s ideal_s], _1.keys }
+      next unless headway?
 
-    works.each_value { assert_figures _1, %w[yield_pct event_yield_pct concurrent_s ideal_s], runs: 1 }
-    by_events = works.transform_values { _1["event_yield_pct"]["median"] }
-    assert_operator by_events["2+2"], :<, 5
-    assert_operator by_events["sleep(0.001)"], :>, 95
-    assert_equal by_events.values.first(5).sort, by_events.values.first(5)
+      works.each_value { assert_figures _1, %w[yield_pct event_yield_pct concurrent_s ideal_s], runs: 1 }
+      by_events = works.transform_values { _1["event_yield_pct"]["median"] }
+      assert_operator by_events["2+2"], :<, 5
+      assert_operator by_events["sleep(0.001)"], :>, 95
+      assert_equal by_events.values.first(5).sort, by_events.values.first(5)
+    end
   end
 
   def test_processes

@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "bench_process"
+require "harness/timing"
 
 # Ctrl-C leaves nothing running.
 class BenchInterruptTest < Minitest::Test
   include BenchProcess
+  include Harness::Timing
 
   def test_interrupt_ends_the_children_too
     skip "needs /proc" unless File.directory?("/proc/self/task")
@@ -14,10 +16,10 @@ class BenchInterruptTest < Minitest::Test
       pid = Process.spawn(*command, out: File::NULL, err: err)
       err.close
       assert_match(/fairness 1/, progress.gets)
-      children = wait_for { found = children_of(pid); found if found.size == 2 }
+      children = await("both children") { found = children_of(pid); found if found.size == 2 }
       Process.kill(:INT, pid)
       assert_equal 130, Process.wait2(pid).last.exitstatus
-      assert wait_for { children.none? { File.exist?("/proc/#{_1}") } }, "children are left"
+      await("the children's end") { children.none? { File.exist?("/proc/#{_1}") } }
       assert_empty progress.read
     end
   end
@@ -25,13 +27,4 @@ class BenchInterruptTest < Minitest::Test
   private
 
   def children_of(pid) = File.read("/proc/#{pid}/task/#{pid}/children").split
-
-  def wait_for
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 20
-    until (found = yield)
-      flunk "nothing within 20 s" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-      sleep 0.02
-    end
-    found
-  end
 end

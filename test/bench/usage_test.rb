@@ -50,11 +50,13 @@ class BenchUsageTest < Minitest::Test
   end
 
   def test_an_address_where_nobody_answers
-    port = TCPServer.open("127.0.0.1", 0) { _1.addr[1] }
-    result = said("io", "--arms", "stock", env: { "URL" => "http://127.0.0.1:#{port}/" })
-    assert_equal 1, result.status
-    assert_equal 1, result.err.lines.size, result.err
-    assert_match(/cannot be reached/, result.err)
+    Socket.open(:INET, :STREAM) do |held| # which nobody else has, and at which nobody listens
+      held.bind(Addrinfo.tcp("127.0.0.1", 0))
+      result = said("io", "--arms", "stock", env: { "URL" => "http://127.0.0.1:#{held.local_address.ip_port}/" })
+      assert_equal 1, result.status
+      assert_equal 1, result.err.lines.size, result.err
+      assert_match(/cannot be reached/, result.err)
+    end
   end
 
   def test_arms_of_another_benchmark

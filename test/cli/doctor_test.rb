@@ -2,49 +2,59 @@
 
 require "cli/command_line"
 require "json"
+require "harness/measured"
 
 class DoctorTest < Minitest::Test
   include CommandLine
+  include Harness::Measured
 
   def test_it_shows_what_works_and_what_it_costs
-    result = headway("doctor")
+    measured do
+      result = headway("doctor")
 
-    assert_quiet_success result
-    ["CRuby #{RUBY_VERSION}", "preempt signal", "preempt poll", "stock Ruby", "ns a hook event", "cores"].each do |words|
-      assert_includes result.out, words
+      assert_quiet_success result
+      ["CRuby #{RUBY_VERSION}", "preempt signal", "preempt poll", "stock Ruby", "ns a hook event", "cores"].each do |words|
+        assert_includes result.out, words
+      end
+      refute_includes result.out, "FAULT"
     end
-    refute_includes result.out, "FAULT"
   end
 
   def test_json
-    result = headway("doctor", "--json")
-    report = JSON.parse(result.out)
+    measured do
+      result = headway("doctor", "--json")
+      report = JSON.parse(result.out)
 
-    assert_quiet_success result
-    assert_equal [Headway::VERSION, 1], report.values_at("headway", "schema")
-    checks = report["doctor"].to_h { |check| [check["name"], check] }
-    assert_equal "ok", checks["hooks"]["status"]
-    assert_operator checks["preempt signal"]["late_ms"]["median"], :<, checks["stock Ruby"]["late_ms"]["median"]
-    assert_operator checks["machine"].values_at("signal_us", "wake_us").min, :>, 0
-    assert_equal %w[max median min n], checks["cost"]["event_ns"].keys.sort
+      assert_quiet_success result
+      assert_equal [Headway::VERSION, 1], report.values_at("headway", "schema")
+      checks = report["doctor"].to_h { |check| [check["name"], check] }
+      assert_equal "ok", checks["hooks"]["status"]
+      assert_operator checks["preempt signal"]["late_ms"]["median"], :<, checks["stock Ruby"]["late_ms"]["median"]
+      assert_operator checks["machine"].values_at("signal_us", "wake_us").min, :>, 0
+      assert_equal %w[max median min n], checks["cost"]["event_ns"].keys.sort
+    end
   end
 
   def test_the_environment_is_judged
-    result = headway("doctor", env: { "HEADWAY_POLICY" => "nope", "RUBY_THREAD_DEFAULT_QUANTUM_MS" => "20",
-                                      "RUBY_THREAD_TIMESLICE" => "soon", "HEADWAY" => "no" })
+    measured do
+      result = headway("doctor", env: { "HEADWAY_POLICY" => "nope", "RUBY_THREAD_DEFAULT_QUANTUM_MS" => "20",
+                                        "RUBY_THREAD_TIMESLICE" => "soon", "HEADWAY" => "no" })
 
-    assert_equal 1, result.status.exitstatus
-    assert_match(/FAULT +HEADWAY_POLICY +is "nope": give fair, quantum or observe/, result.out)
-    assert_match(/ok +RUBY_THREAD_DEFAULT_QUANTUM_MS +20$/, result.out)
-    assert_match(/FAULT +RUBY_THREAD_TIMESLICE +is "soon", which Ruby ignores/, result.out)
-    assert_match(/- +HEADWAY +"no": only 0 means anything/, result.out)
-    assert_match(/ok +preempt signal/, result.out)
+      assert_equal 1, result.status.exitstatus
+      assert_match(/FAULT +HEADWAY_POLICY +is "nope": give fair, quantum or observe/, result.out)
+      assert_match(/ok +RUBY_THREAD_DEFAULT_QUANTUM_MS +20$/, result.out)
+      assert_match(/FAULT +RUBY_THREAD_TIMESLICE +is "soon", which Ruby ignores/, result.out)
+      assert_match(/- +HEADWAY +"no": only 0 means anything/, result.out)
+      assert_match(/ok +preempt signal/, result.out)
+    end
   end
 
   def test_it_works_where_headway_is_switched_off
-    result = headway("doctor", env: { "HEADWAY" => "0" })
+    measured do
+      result = headway("doctor", env: { "HEADWAY" => "0" })
 
-    assert_quiet_success result
-    assert_match(/- +HEADWAY +0: Headway is switched off here/, result.out)
+      assert_quiet_success result
+      assert_match(/- +HEADWAY +0: Headway is switched off here/, result.out)
+    end
   end
 end

@@ -2,27 +2,31 @@
 
 require "cli/command_line"
 require "json"
+require "harness/measured"
 
 # `headway yield` as its user meets it. What its figures are worth is estimate_test.rb's.
 class YieldCommandTest < Minitest::Test
   include CommandLine
+  include Harness::Measured
 
   FIGURES = %w[wall_yield_pct event_yield_pct io_pct gvl_free_cpu_pct wasteful_pct knee_threads core_knee_threads call_ms gvl_ms
                coreless_pct releases_per_call wasteful_releases_per_call].freeze
 
   def test_json
-    result = headway("yield", "-e", "sleep 0.002", "--concurrency", "1,2", "--processes", "2", "--measure", "--json",
-                     "--seconds", "0.03")
-    assert_quiet_success result
-    answer = JSON.parse(result.out)
-    assert_equal [Headway::VERSION, 1, RUBY_VERSION], answer.values_at("headway", "schema", "ruby")
-    FIGURES.each { |key| assert_equal %w[median min max n], answer.fetch(key).keys, key }
-    assert_operator answer["event_yield_pct"]["median"], :>, 95
-    assert_equal %w[1 2], answer["predicted"].keys
-    assert_equal %w[1 2], answer["measured"].keys
-    assert_equal %w[per_s latency_ms speedup per_s_error_pct latency_ms_error_pct], answer["measured"]["2"].keys
-    assert_equal [[1, 1], [2, 1], [2, 2]], answer["processes"].map { _1.values_at("processes", "threads") }
-    assert_operator answer["processes"].last["speedup"]["median"], :>, 1
+    measured do
+      result = headway("yield", "-e", "sleep 0.002", "--concurrency", "1,2", "--processes", "2", "--measure", "--json",
+                       "--seconds", "0.03")
+      assert_quiet_success result
+      answer = JSON.parse(result.out)
+      assert_equal [Headway::VERSION, 1, RUBY_VERSION], answer.values_at("headway", "schema", "ruby")
+      FIGURES.each { |key| assert_equal %w[median min max n], answer.fetch(key).keys, key }
+      assert_operator answer["event_yield_pct"]["median"], :>, 95
+      assert_equal %w[1 2], answer["predicted"].keys
+      assert_equal %w[1 2], answer["measured"].keys
+      assert_equal %w[per_s latency_ms speedup per_s_error_pct latency_ms_error_pct], answer["measured"]["2"].keys
+      assert_equal [[1, 1], [2, 1], [2, 2]], answer["processes"].map { _1.values_at("processes", "threads") }
+      assert_operator answer["processes"].last["speedup"]["median"], :>, 1
+    end
   end
 
   def test_text_from_a_file_that_prepares_its_work

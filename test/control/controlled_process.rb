@@ -82,7 +82,7 @@ module ControlledProcesses
   end
 
   def line_of(program, limit = 30)
-    return "(nothing)" unless program.out.wait_readable(limit)
+    return "(nothing)" unless program.out.wait_readable(limit * Harness::TimeLimit.seconds_scale)
 
     program.out.gets&.chomp
   end
@@ -156,7 +156,7 @@ module ControlledProcesses
   end
 
   def answer(socket, limit = 20)
-    assert socket.wait_readable(limit), "no answer"
+    assert socket.wait_readable(limit * Harness::TimeLimit.seconds_scale), "no answer"
     line = socket.gets
     line && JSON.parse(line, symbolize_names: true)
   end
@@ -165,7 +165,7 @@ module ControlledProcesses
 
   # Whether the server hangs up within the limit.
   def hung_up?(socket, limit)
-    socket.wait_readable(limit) && socket.read_nonblock(1, exception: false).nil?
+    socket.wait_readable(limit * Harness::TimeLimit.seconds_scale) && socket.read_nonblock(1, exception: false).nil?
   rescue Errno::ECONNRESET
     true
   end

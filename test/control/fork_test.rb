@@ -44,21 +44,25 @@ class ControlForkTest < Minitest::Test
     child = line_of(program).to_i
     path = program.socket
     await_ready(program)
+    await("the child's socket") { File.socket?(program.socket(child)) } # it has come out of its fork
     finish(program, :KILL)
 
     assert_raises(Errno::ECONNREFUSED, Errno::ENOENT) { connect(path) } # the latter: the child has cleaned up
-    await("the child's socket") { File.socket?(program.socket(child)) }
     assert ask(program.socket(child), { ping: true })[:ping]
   ensure
     Process.kill(:KILL, child) if child
   end
 
   def test_a_storm_of_forks_while_clients_ask
-    program = program(<<~RUBY)
+    program = program(<<~RUBY, input: true)
       2.times { Thread.new { loop { nil } } }
       Thread.new { loop { sleep 0.001 } }
       ready
-      40.times { |number| Process.wait(fork { Thread.new { sleep } if number % 3 == 0; number.even? ? exit!(0) : exit(0) }); exit!(1) unless $?.success? }
+      (0..).each do |number|
+        break if number >= 40 && $stdin.wait_readable(0)
+        Process.wait(fork { Thread.new { sleep } if number % 3 == 0; number.even? ? exit!(0) : exit(0) })
+        exit!(1) unless $?.success?
+      end
       ready
       sleep
     RUBY
@@ -66,11 +70,11 @@ class ControlForkTest < Minitest::Test
     answers = 0
     while storm.alive?
       ask(program.socket, { get: "stats" })
-      answers += 1
+      program.input.puts if (answers += 1) == 6
     end
 
     assert_equal READY, storm.value
-    assert_operator answers, :>, 5
+    assert_operator answers, :>=, 6
     assert ask(program.socket, { ping: true })[:ping]
   end
 
@@ -89,9 +93,11 @@ class ControlForkTest < Minitest::Test
   end
 
   def test_connections_are_the_parents_alone
-    program = program("ready; $stdout; sleep 0.2; child = fork { Thread.new { sleep }; sleep }; puts child; sleep", wait: false)
-    await_ready(program)
+    program = program("ready; gets; child = fork { Thread.new { sleep }; sleep }; puts child; sleep", input: true)
     socket = connect(program.socket)
+    socket.write("{\"ping\":true}\n")
+    assert_equal program.pid, answer(socket)[:ping][:pid]
+    program.input.puts
     child = line_of(program).to_i
     socket.write("{\"ping\":true}\n")
 

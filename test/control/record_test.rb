@@ -26,7 +26,9 @@ class ControlRecordTest < Minitest::Test
     assert_match(/\Amode     stream\n/, cli("ctl", pid, "get", "recorder").out)
     assert_bad_usage(/a recording is under way in this process: stop it first/, record(pid, "start", other))
     refute_path_exists other
-    sleep 0.5
+    crunched = -> { stats(@programs.last.socket)[:blame][:lines].sum { |line| line[:method].to_s.include?("Worker#crunch") ? line[:weight] : 0 } }
+    before = crunched.call
+    await("blame") { crunched.call > before + 0.2 }
     stopped = JSON.parse(cli("ctl", pid, "record", "stop", "--json").out)["recorder"]
     assert_equal ["stream", file, 0], stopped.values_at("mode", "file", "dropped")
     trace = trace(file)

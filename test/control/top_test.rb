@@ -35,7 +35,7 @@ class TopTest < Minitest::Test
 
   def test_prints_once_when_piped
     program = program(BUSY)
-    sleep 0.1
+    await_names(program)
     result = headway("top", program.pid.to_s, env: { "HEADWAY_CONTROL_DIR" => @sockets })
 
     assert_quiet_success result
@@ -51,7 +51,7 @@ class TopTest < Minitest::Test
 
   def test_sorts
     program = program(BUSY)
-    sleep 0.2
+    await_names(program)
     assert_match(/^THREAD.*\ncpu 0.*\ncpu 1.*\nio.*\nmain/, top(program.pid.to_s, "--sort", "name").out)
     %w[run wait_p50 wait_p99 hold_p50 hold_p99 preempted state].each { |key| assert_quiet_success top("--sort", key, program.pid.to_s) }
   end
@@ -257,6 +257,11 @@ class TopTest < Minitest::Test
   private
 
   def top(*words) = cli("top", *words)
+
+  # A thread has its name when it has begun.
+  def await_names(program)
+    await("all names") { stats(program.socket)[:threads].map { |row| row[:name] }.sort == ["cpu 0", "cpu 1", "io", "main"] }
+  end
 
   def widths(frame) = frame.split("\r\n").map(&:length)
 

@@ -2,11 +2,13 @@
 
 require "test_helper"
 require "headway"
+require "harness/timing"
 require "metrics/promtool"
 require "metrics/puma_server"
 
 # The Rack application that Prometheus scrapes, in a real Puma.
 class MetricsEndpointTest < Minitest::Test
+  include Harness::Timing
   include Metrics::Promtool
 
   SINGLE = <<~RUBY
@@ -82,14 +84,11 @@ class MetricsEndpointTest < Minitest::Test
   private
 
   def await_workers(server, names)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 40
-    loop do
+    found = nil
+    await("workers #{names}", limit: 40, pause: 0.2, details: -> { found }) do
       text = server.get("/metrics").body.force_encoding(Encoding::UTF_8)
       found = text.scan(/^headway_info\{worker="(\w+)".*\} \d$/).flatten.sort
-      return text if found == names
-      flunk "workers #{found} instead of #{names}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-
-      sleep 0.2
+      text if found == names
     end
   end
 end

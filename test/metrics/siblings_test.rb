@@ -2,11 +2,13 @@
 
 require "test_helper"
 require "headway"
-require "timeout"
+require "harness/timing"
 require "tmpdir"
 
 # Files of processes that share a directory.
 class MetricsSiblingsTest < Minitest::Test
+  include Harness::Timing
+
   Family = Headway::Metrics::Family
 
   def setup
@@ -58,7 +60,7 @@ class MetricsSiblingsTest < Minitest::Test
       sleep
     end
     path = File.join(@directory, "#{other}.json")
-    Timeout.timeout(20) { sleep 0.01 until File.exist?(path) }
+    await("its file") { File.exist?(path) }
     waits = @siblings.families(Headway::Metrics.collect).find { |family| family.name == "ruby_gvl_request_wait_seconds" }
     series = waits.series.select { |labels, _| labels[:request] == "GET /siblings" }
     assert_equal [0.2], series.values.map { |value| value.is_a?(Headway::Metrics::Distribution) ? value.sum : flunk }.uniq

@@ -20,8 +20,11 @@ class AttributionTest < Harness::RecorderTest
   test_under Harness::Modes::ALL.keys, "the hog is named" do
     beside_cpu_threads(1) do
       waiter = Thread.new { Thread.current.name = "waiter"; sleep 0.001 while true }
-      sleep 0.4
-      rows = Headway.stats[:threads].to_h { |row| [row[:name], row] }
+      sleep 0.4 # looks take the GVL, too: not many
+      rows = await("some waits", pause: 0.1) do
+        rows = Headway.stats[:threads].to_h { |row| [row[:name], row] }
+        rows if rows.dig("waiter", :wait, :count).to_i >= 4 && rows["waiter"][:waited_for].any? { |entry| entry[:name] == "cpu-0" }
+      end
       waiter.kill.join
       for_whom = rows["waiter"][:waited_for].reject { |entry| entry[:name].nil? }
       assert_equal "cpu-0", for_whom.max_by { |entry| entry[:seconds] }[:name]

@@ -29,7 +29,8 @@ class RecorderLifecycleTest < Harness::RecorderTest
         Headway::Recorder.stop
       end
       await("no thread of ours") { Thread.list.size == threads && native_thread_ids.size <= native + 1 }
-      assert_equal descriptors, Dir.children("/proc/self/fd").size
+      # What Headway does at its start, beside us, has some open for a moment, too: 20 rounds would leave 20.
+      await("no descriptor of ours") { Dir.children("/proc/self/fd").size <= descriptors }
       refute Headway::Recorder.recording?
       before = Headway::Recorder.stats
       GC.start

@@ -27,7 +27,8 @@ class RecorderStreamTest < Harness::RecorderTest
   end
 
   def test_holds_that_the_vms_slice_ended_count_as_preempted
-    hog = thread_named("cpu-0", from: recorded(:observe) { beside_cpu_threads(2) { sleep 0.8 } })
+    preempted = -> { Headway.stats[:threads].find { |row| row[:name] == "cpu-0" }&.dig(:switches, :preempted).to_i }
+    hog = thread_named("cpu-0", from: recorded(:observe) { beside_cpu_threads(2) { await("a slice's end", pause: 0.05) { preempted.call >= 1 } } })
     assert_operator hog[:switches][:preempted], :>=, 1
     assert_operator hog[:switches][:voluntary], :<=, 2, "it never blocks but to end"
   end

@@ -136,7 +136,7 @@ module Report
     end
 
     def receive
-      deadline = now + PATIENCE
+      deadline = now + PATIENCE * Harness::TimeLimit.seconds_scale
       until (message = @buffer.slice!(/\A[^\0]*\0/n))
         raise Error, "the browser does not answer" unless @answers.wait_readable([deadline - now, 0].max)
 

@@ -57,7 +57,7 @@ class RackTest < Harness::RecorderTest
 
   def test_waiting_beside_computing_threads
     works = finished(:observe) do
-      beside_cpu_threads(2) { stack(->(_env) { sleep 0.002; [204, {}, []] }).call(environment)[2].close }
+      beside_busy_threads { stack(->(_env) { sleep 0.002; [204, {}, []] }).call(environment)[2].close }
     end
     assert_operator works.first.waiting, :>=, 0.05
   end
@@ -139,7 +139,7 @@ class RackTest < Harness::RecorderTest
     with_headway(:observe) do
       Headway::Recorder.start(file: file, mode: :flight)
       app = stack(->(_env) { sleep 0.002; [200, {}, []] }, wait_threshold: 0.05)
-      took = beside_cpu_threads(2) { elapsed { 3.times { app.call(environment("PATH_INFO" => "/slow"))[2].close } } }
+      took = beside_busy_threads { elapsed { 3.times { app.call(environment("PATH_INFO" => "/slow"))[2].close } } }
       await("the dump") { files.include?("out.request-1.headway") }
       await("no thread of ours") { Thread.list.none? { |thread| thread.name == "headway recorder" } }
       Headway::Recorder.stop
@@ -193,12 +193,21 @@ class RackTest < Harness::RecorderTest
       nil
     end
     assert_equal "xx", body
-    server.await_output(%r{finished GET /a/:id 200 0\.1})
+    suspended = server.await_output(%r{finished GET /a/:id 200 \d+\.\d+})[/\S+\z/].to_f
+    assert_operator suspended, :>=, 0.1
   ensure
     server&.stop
   end
 
   private
+
+  # Two threads of which each has begun to compute.
+  def beside_busy_threads
+    beside_cpu_threads(2) do |counters,|
+      await("both of them") { counters.all?(&:positive?) }
+      yield
+    end
+  end
 
   def stack(app, **options) = Headway::Rack.new(app, **options)
 

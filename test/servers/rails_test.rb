@@ -40,7 +40,9 @@ class RailsTest < Minitest::Test
 
       def beside_computing_threads
         stop = false
-        threads = Array.new(2) { Thread.new { nil until stop } }
+        begun = Queue.new
+        threads = Array.new(2) { Thread.new { begun << true; nil until stop } }
+        2.times { begun.pop }
         yield
       ensure
         stop = true

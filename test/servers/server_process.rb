@@ -11,15 +11,18 @@ module Harness
     LIMIT = 40 # seconds for anything to happen
     ROOT = File.expand_path("../..", __dir__)
 
-    # A port for a server that can't choose one itself. It is below those that the system gives to whoever asks for any, so nobody has
-    # it before the server does, but another test that chose the same among twenty thousand.
+    # A port for a server that can't choose one itself. It is below those that the system gives to whoever asks for any, and stays
+    # bound by us: who asks as we do, without SO_REUSEADDR, finds it taken, and a server, which sets that, may listen there.
     def self.free_port
       own = Random.new # not the one that the tests' seed goes with: another run may have the same
       loop do
-        port = own.rand(10_000...[system_ports_from, 30_000].min)
-        return TCPServer.open("127.0.0.1", port) { port }
+        socket = Socket.new(:INET, :STREAM)
+        socket.bind(Addrinfo.tcp("127.0.0.1", own.rand(10_000...[system_ports_from, 30_000].min)))
+        socket.setsockopt(:SOCKET, :REUSEADDR, true)
+        (@held ||= []) << socket
+        return socket.local_address.ip_port
       rescue Errno::EADDRINUSE, Errno::EACCES
-        nil
+        socket.close
       end
     end
 
@@ -81,7 +84,7 @@ module Harness
 
     # Waits for the end of a process that should not live.
     def wait
-      deadline = now + LIMIT
+      deadline = now + LIMIT * TimeLimit.seconds_scale
       sleep 0.02 until ended? || now > deadline
       stop
     end
@@ -116,7 +119,7 @@ module Harness
       ServerProcess.new(*command, directory: @directory, **options).tap { |server| @servers << server }
     end
 
-    def get(port, path = "/") = Net::HTTP.start("127.0.0.1", port, read_timeout: 20) { |http| http.get(path) }
+    def get(port, path = "/") = Net::HTTP.start("127.0.0.1", port, read_timeout: 20 * TimeLimit.seconds_scale) { |http| http.get(path) }
 
     def gem_program(gem, name = gem) = Gem.bin_path(gem, name)
   end

@@ -108,7 +108,7 @@ class WebServersTest < Minitest::Test
   def sockets = { "HEADWAY_CONTROL_DIR" => File.join(@directory, "sockets") }
 
   def request(method, path, headers = {}, body = nil)
-    Net::HTTP.start("127.0.0.1", @port, read_timeout: 20) do |http|
+    Net::HTTP.start("127.0.0.1", @port, read_timeout: 20 * Harness::TimeLimit.seconds_scale) do |http|
       next http.get(path, headers) if method == :get
 
       http.post(path, JSON.generate(body), { "content-type" => "application/json", **own, **headers })

@@ -87,8 +87,9 @@ record(void *unused)
     return NULL;
 }
 
+/* Counts the answers. */
 static void *
-ask_all(void *unused)
+ask_all(void *answers)
 {
     char dump[128], stream[128];
     snprintf(dump, sizeof(dump), "{\"dump\":\"%s/dump\"}\n", directory);
@@ -99,18 +100,24 @@ ask_all(void *unused)
                                      J("{'record':false}\n"), J("{'record':{'events':300,'wait_threshold':0.001}}\n"),
                                      J("{'record':false}\n") };
     char *path = stream + strlen(J("{'record':{'file':'"));
-    (void)unused;
     char answer[256];
-    uint64_t answers = 0;
     for (unsigned i = 0; !atomic_load(&over); i++) {
-        if (ask(control.path, requests[i % 13], answer, sizeof(answer))) answers++;
+        if (ask(control.path, requests[i % 13], answer, sizeof(answer))) atomic_fetch_add((atomic_uint *)answers, 1);
         if (i % 13 != 10) continue;
         char *end = strchr(path, '"');
         *end = '\0';
         unlink(path); /* it must not be there yet */
         *end = '"';
     }
-    return (void *)(uintptr_t)answers;
+    return NULL;
+}
+
+static bool
+all_had_answers(atomic_uint *answers, int count)
+{
+    bool all = true;
+    for (int i = 0; i < count; i++) all &= atomic_load(&answers[i]) > 0;
+    return all;
 }
 
 TEST(everything_at_once)
@@ -120,17 +127,15 @@ TEST(everything_at_once)
     CHECK(hw_control_open(&control) == NULL);
     void *(*const bodies[])(void *) = { blame, record, change_states, change_states, mark, ask_all, ask_all, ask_all, ask_all };
     pthread_t threads[9];
-    for (int i = 0; i < 9; i++) pthread_create(&threads[i], NULL, bodies[i], NULL);
+    atomic_uint answers[4] = { 0, 0, 0, 0 };
+    for (int i = 0; i < 9; i++) pthread_create(&threads[i], NULL, bodies[i], i < 5 ? NULL : &answers[i - 5]);
     char dump[128];
     snprintf(dump, sizeof(dump), "%s/dump", directory);
     usleep(1000 * test_effort(800));
-    for (int looks = 0; looks < 2000 && access(dump, F_OK) != 0; looks++) usleep(10000);
+    for (int looks = 0; looks < 2000 && (access(dump, F_OK) != 0 || !all_had_answers(answers, 4)); looks++) usleep(10000);
     atomic_store(&over, true);
-    for (int i = 0; i < 9; i++) {
-        void *answers;
-        pthread_join(threads[i], &answers);
-        CHECK(i < 5 || answers != NULL, "client %d had no answer", i);
-    }
+    for (int i = 0; i < 9; i++) pthread_join(threads[i], NULL);
+    CHECK(all_had_answers(answers, 4));
     CHECK(unlink(dump) == 0, "a dump was made");
     end_recording();
     tear_down();
@@ -142,7 +147,8 @@ TEST(forks_while_clients_ask)
     atomic_store(&over, false);
     CHECK(hw_control_open(&control) == NULL);
     pthread_t client;
-    pthread_create(&client, NULL, ask_all, NULL);
+    atomic_uint answers = 0;
+    pthread_create(&client, NULL, ask_all, &answers);
     for (unsigned round = test_effort(40); round; round--) {
         hw_control_before_fork(&control);
         hw_runtime_before_fork(&runtime);

@@ -29,7 +29,7 @@ TEST(a_forked_child_goes_on)
         vm_compute(test_random(MS(1)));
         pid_t pid = vm_fork();
         if (pid == 0) {
-            alarm(20);
+            alarm(60);
             live_in_child();
         }
         CHECK(pid > 0);

@@ -51,16 +51,15 @@ static void
 drop_a_wake_up(void)
 {
     vm_sleep(MS(10));
-    for (int i = 0; i < 100 && !somebody_is_parked(); i++) vm_compute(US(100));
+    struct patience parks = { 0, 0 }, moves = { 0, 0 };
+    while (!somebody_is_parked() && waited_ns(&parks) < MS(100)) vm_compute(US(100));
     pthread_mutex_lock(&runtime.lock);
     runtime.drop_wakes = 1;
     pthread_mutex_unlock(&runtime.lock);
     unsigned long long rounds = atomic_load(&vm.threads[1].rounds);
     vm_release();
-    uint64_t start_ns = hw_now_ns();
-    while (atomic_load(&vm.threads[1].rounds) == rounds && hw_now_ns() - start_ns < MS(5000)) sleep_ns(MS(1));
-    uint64_t waited_ns = hw_now_ns() - start_ns;
-    if (waited_ns > worst_wait_ns) worst_wait_ns = waited_ns;
+    while (atomic_load(&vm.threads[1].rounds) == rounds && waited_ns(&moves) < MS(5000)) sleep_ns(MS(1));
+    if (moves.waited_ns > worst_wait_ns) worst_wait_ns = moves.waited_ns;
     vm_acquire();
     pthread_mutex_lock(&runtime.lock);
     wakes_dropped += runtime.drop_wakes == 0;

@@ -73,10 +73,10 @@ TEST(a_long_turn_is_asked_about_until_it_is_answered)
     CHECK(await_asked(3) >= 3);
     CHECK(hw_loop_watch_answer(&watch, hw_now_ns()));
     CHECK(!hw_loop_watch_answer(&watch, hw_now_ns()));
-    usleep(3000); /* one question may be under way */
     unsigned before = atomic_load(&asked);
-    usleep(10000);
-    CHECK_EQUAL(before, atomic_load(&asked));
+    usleep(15000);
+    CHECK(atomic_load(&asked) <= before + 1, "but for one that was under way");
+    before = atomic_load(&asked);
     hw_loop_watch_turn(&watch, hw_now_ns()); /* the next turn is another matter */
     CHECK(await_asked(before + 1) > before);
     hw_loop_watch_idle(&watch, hw_now_ns());
