@@ -5,10 +5,12 @@ module CRubySuite
   class Comparison
     RETRIES = 3
 
-    # Differences that belong to what a policy is, by arm, with the reason.
-    DOCUMENTED = {
-      "TestThread#test_priority" => [/\Afair/, "a parked thread says stop? == true"]
-    }.freeze
+    # Differences that belong to what a policy is, by arm, with the reason. All but the first wait until the main thread says stop?,
+    # and then do what it must be asleep for; it says so, too, while it makes way to the very thread that asks.
+    PARKED = [/\Afair/, "a parked thread says stop? == true"].freeze
+    DOCUMENTED = %w[priority main_thread_status_at_exit thread_join_in_trap thread_value_in_trap].to_h do |test|
+      ["TestThread#test_#{test}", PARKED]
+    end.freeze
 
     Difference = Struct.new(:test, :arm, :failed_with, :failed_without, :documented) do
       # Fails with Headway, and more often than without.
