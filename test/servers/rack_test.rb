@@ -125,6 +125,7 @@ class RackTest < Harness::RecorderTest
     route = Headway::Rack::Route.new
     assert_equal "GET /users/:id", route.name(environment("action_dispatch.route_uri_pattern" => "/users/:id(.:format)"))
     assert_equal "POST /u/:name", route.name(environment("sinatra.route" => "POST /u/:name"))
+    assert_equal "GET /a", route.name(environment("action_dispatch.route" => Object.new, "PATH_INFO" => "/a")), "of a Rails to come"
     assert_equal "GET /a/:id/b", route.name(environment("PATH_INFO" => "/a/123/b"))
     assert_equal "GET /a2/b", route.name(environment("PATH_INFO" => "/a2/b"))
     assert_equal "OTHER /", route.name(environment("REQUEST_METHOD" => "PROPFIND", "PATH_INFO" => ""))

@@ -3,7 +3,7 @@
  * slot of that number and stamps it, with plain stores.
  *
  * Mode stream: the consumer takes every event once; when it falls a whole ring behind, new events are dropped and counted.
- * Mode flight: the newest events overwrite the oldest; hw_ring_snapshot copies what is there while producers go on.
+ * Mode flight: the newest events overwrite the oldest; a hw_ring_walk reads what is there while the producer goes on.
  *
  * A slot is three atomic words, so that nothing is ever read half written:
  *   word 0  time_ns

@@ -269,14 +269,17 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
 }
 
 /* A thread whose creation failed was announced, as ready even on Ruby 3.3, and never heard of again. One that does run after all
- * is put right by its RESUMED. */
+ * is put right by its RESUMED. Under fair it is all the while in the way of others, and a thread that is alive runs long before;
+ * elsewhere that takes a quantum for each thread ahead. */
 #define STILLBORN_NS HW_NS_PER_S
+#define STILLBORN_UNFAIR_NS (60 * HW_NS_PER_S)
 
 static void
 forget_stillborn(struct hw_scheduler *s, uint64_t now)
 {
+    uint64_t after_ns = s->policy.kind == HW_FAIR ? STILLBORN_NS : STILLBORN_UNFAIR_NS;
     for (struct hw_thread *thread = s->threads; thread; thread = thread->next) {
-        if (!thread->unborn || thread->state != HW_READY || hw_elapsed_ns(thread->since_ns, now) < STILLBORN_NS) continue;
+        if (!thread->unborn || thread->state != HW_READY || hw_elapsed_ns(thread->since_ns, now) < after_ns) continue;
         enter(s, thread, HW_SUSPENDED, now);
         settle(s, thread, now);
     }

@@ -35,6 +35,8 @@ module Headway
         sinatra = env["sinatra.route"] and return sinatra
         rails = env["action_dispatch.route_uri_pattern"] || env["action_dispatch.route"]&.path&.spec&.to_s
         "#{METHODS.fetch(env["REQUEST_METHOD"], "OTHER")} #{rails.delete_suffix(FORMAT)}" if rails
+      rescue NoMethodError # in another version of the framework it may be something else
+        nil
       end
 
       # A path that comes often is looked at once.

@@ -73,7 +73,28 @@ TEST(another_policy_empties_the_gate_and_fair_fills_it_again)
     world_end();
 }
 
+/* Under stock Ruby's rules a thread that fourteen others are ahead of has its first turn after more than a second. */
+TEST(who_never_ran_is_forgotten_only_when_it_could_have_run)
+{
+    for (int fair = 0; fair < 2; fair++) {
+        world_start(fair ? HW_FAIR : HW_OBSERVE);
+        running_hog();
+        struct hw_thread *newborn = world_thread(HW_SUSPENDED, true);
+        ready(newborn);
+        advance(5 * HW_NS_PER_S);
+        tick();
+        check_all();
+        CHECK_EQUAL(fair ? HW_SUSPENDED : HW_READY, newborn->state);
+        advance(60 * HW_NS_PER_S);
+        tick();
+        check_all();
+        CHECK_EQUAL(HW_SUSPENDED, newborn->state);
+        world_end();
+    }
+}
+
 TESTS({ "quantum", under_quantum_a_holder_has_its_quantum_from_when_somebody_waits },
       { "observe", under_observe_nobody_is_disturbed },
       { "sample", under_observe_the_holder_is_looked_at_while_somebody_has_waited_for_long },
-      { "policies", another_policy_empties_the_gate_and_fair_fills_it_again })
+      { "policies", another_policy_empties_the_gate_and_fair_fills_it_again },
+      { "never_ran", who_never_ran_is_forgotten_only_when_it_could_have_run })
