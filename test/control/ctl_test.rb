@@ -105,7 +105,7 @@ class CtlTest < Minitest::Test
 
   def test_a_stopped_process
     program = program(SLEEPING)
-    Process.kill(:STOP, program.pid)
+    stop_process(program.pid)
     client = Headway::Control::Client.new(program.pid, program.socket, limit: 0.3)
     waiting = Array.new(80) do # more than its queue takes
       socket = Socket.new(:UNIX, :STREAM)

@@ -184,7 +184,7 @@ class TopTest < Minitest::Test
     program = program(BUSY)
     in_terminal(program.pid.to_s, "--interval", "0.2") do |terminal|
       terminal.await(/GVL held/)
-      Process.kill(:STOP, program.pid)
+      stop_process(program.pid)
       list = Thread.new { headway("top", env: { "HEADWAY_CONTROL_DIR" => @sockets }).out }
       terminal.await(/doesn't answer: is it stopped\?/)
       assert_match(/^ *#{program.pid} .*doesn't answer: is it stopped\?/, list.value)

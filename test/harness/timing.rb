@@ -36,6 +36,12 @@ module Harness
       result
     end
 
+    # Stops a process. One of its threads takes the signal and has the others stop: until it gets a processor, they go on and may answer.
+    def stop_process(pid)
+      Process.kill(:STOP, pid)
+      await("process #{pid} to stop") { Dir["/proc/#{pid}/task/*/stat"].all? { |file| File.read(file)[/\) (\w)/, 1] == "T" } }
+    end
+
     # Spins in Ruby code, so with interrupt checks, holding the GVL as long as it gets it.
     def compute(seconds)
       deadline = now + seconds

@@ -3,12 +3,14 @@
 require "test_helper"
 require "headway"
 require "json"
+require "harness/timing"
 require "servers/rails_application"
 require "servers/server_process"
 
 # Headway::Web in real servers: two Puma workers, Rails.
 class WebServersTest < Minitest::Test
   include Harness::Serving
+  include Harness::Timing
 
   APP = <<~RUBY
     require "headway"
@@ -129,7 +131,7 @@ class WebServersTest < Minitest::Test
 
   def a_stopped_sibling_is_named(pids)
     stopped = (pids - [Integer(request(:get, "/").body)]).first
-    Process.kill(:STOP, stopped)
+    stop_process(stopped)
     row = @puma.await("the stopped worker's row") { state["processes"].find { |process| process["pid"] == stopped && process["error"] } }
     assert_equal "process #{stopped} doesn't answer: is it stopped?", row["error"]
   ensure

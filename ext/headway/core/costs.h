@@ -1,7 +1,8 @@
 /* What operations cost, by the place they are called from, and so whether one is worth a hand-over to another thread.
  *
- * A hand-over costs some 10 to 30 us, a File.stat one: an operation is handed over when the hand-over adds 5 % to it at most. The
- * others run inline, as if there were no pool. Three things keep the event loop breathing all the same:
+ * A hand-over costs some 10 to 40 us, a File.stat one: an operation is handed over when the hand-over adds a fifth to it at most, for
+ * which another processor does it meanwhile (with a twentieth, where a hand-over took 35 us, six deflates ran one after another on the
+ * loop). The others run inline, as if there were no pool. Three things keep the event loop breathing all the same:
  * - a place nothing is known of is handed over, so that it can't be a long operation that is tried inline first;
  * - one in MEASURE_EVERY inline operations of a place is timed, and one that comes suspiciously long after those before; a single long one
  *   has its place handed over from then on, until the last RECENT of its operations on workers were short (hysteresis);
@@ -29,7 +30,7 @@ enum {
     HW_COSTS_BREATHING = 64,
     HW_COSTS_LONG_MIN_NS = 100000,
     HW_COSTS_LONG_MAX_NS = 500000,
-    HW_COSTS_LONG_HAND_OVERS = 20,
+    HW_COSTS_LONG_HAND_OVERS = 5,
 };
 
 enum hw_costs_mode { HW_COSTS_ADAPTIVE, HW_COSTS_ALWAYS, HW_COSTS_NEVER };

@@ -2,7 +2,7 @@
 #include "costs.h"
 #include "test.h"
 
-#define HAND_OVER_NS 15000
+#define HAND_OVER_NS 60000
 #define MOST 100
 #define LONG_NS (HAND_OVER_NS * HW_COSTS_LONG_HAND_OVERS)
 
