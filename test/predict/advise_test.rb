@@ -39,7 +39,7 @@ class AdviseTest < PredictCase
     assert_equal false, object["met"]
 
     _, out, = run_cli("advise", orders, "--rate", "10", "--slo", "p50=5ms")
-    assert_match(/\ANo setting meets p50=5ms\. The best that can be is .*, with a p50 of 6\.0 ms\.$/, out)
+    assert_match(/\ANo setting meets p50=5ms\. About the best that can be is .*, with a p50 of 6\.0 ms\.$/, out)
     _, out, = run_cli("advise", orders, "--rate", "90000")
     assert_match(/\ANo setting keeps up with 90000\.0 requests a second/, out)
   end

@@ -65,7 +65,7 @@ module Headway
           value = slo.values(@choice.recommended, @workload).first
           "#{slo.to_s.split("=").first} of #{value ? "#{value.round(1)} ms" : "unknown length"}"
         end
-        "No setting meets #{@slos.join(", ")}. The best that can be is #{@choice.recommended.setting}, with a #{values.join(", ")}."
+        "No setting meets #{@slos.join(", ")}. About the best that can be is #{@choice.recommended.setting}, with a #{values.join(", ")}."
       end
 
       def table
