@@ -4,6 +4,7 @@
  * on_event runs under the VM's scheduler lock (all but SUSPENDED before an EXITED), perhaps on another thread and without the GVL; it
  * reads clocks and changes the meter. The metered thread reads the meter while it runs, when no event of its own can come. */
 #include "binding.h"
+#include "clock.h"
 #include "meter.h"
 
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static VALUE metered = Qnil; /* the thread; pinned */
@@ -21,14 +21,6 @@ static pid_t metered_in;       /* a forked child has no such thread */
 static struct hw_meter meter;
 static rb_internal_thread_event_hook_t *hook;
 static pid_t hooked_in;
-
-static uint64_t
-own_cpu_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-    return (uint64_t)ts.tv_sec * HW_NS_PER_S + (uint64_t)ts.tv_nsec;
-}
 
 /* Linux: "time on a core, time waiting for one, turns", in nanoseconds. */
 static bool
@@ -49,7 +41,7 @@ reading_now(void)
 {
     struct hw_meter_reading reading = { .begin_ns = hw_now_ns(), .own = pthread_equal(owner, pthread_self()) };
     if (reading.own) {
-        reading.cpu_ns = own_cpu_ns();
+        reading.cpu_ns = hw_cpu_ns();
         read_coreless_ns(&reading.coreless_ns);
     }
     reading.end_ns = hw_now_ns();

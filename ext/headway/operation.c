@@ -122,40 +122,65 @@ run_inline(VALUE work)
 }
 
 static VALUE
-run_measured(struct hw_costs *costs, uint64_t key, VALUE work)
+run_measured(struct hw_costs *costs, const struct hw_place *place, VALUE work)
 {
-    uint64_t started = hw_now_ns();
+    uint64_t key = place->key;
+    bool with_cpu = place->handed_over;
+    uint64_t started = hw_now_ns(), cpu_started = with_cpu ? hw_cpu_ns() : 0;
     VALUE result = run_inline(work);
-    hw_costs_ran_inline(costs, key, hw_now_ns() - started);
+    hw_costs_ran_inline(costs, key, hw_now_ns() - started, with_cpu ? hw_cpu_ns() - cpu_started : 0);
     return result;
 }
 
+struct leave {
+    VALUE costs_object; /* a forked child's pool has others */
+    VALUE scheduler;
+    VALUE arguments[4];
+    uint32_t turns;
+};
+
 static VALUE
-came_back(VALUE costs_object)
+came_back(VALUE leave)
 {
-    costs_of(costs_object)->elsewhere--;
+    struct hw_costs *costs = costs_of(((struct leave *)leave)->costs_object);
+    costs->elsewhere--;
+    hw_costs_back_since(costs, ((struct leave *)leave)->turns);
     return Qnil;
 }
 
 static VALUE
-hand_over(VALUE arguments)
+came_back_from_worker(VALUE leave)
 {
-    return rb_funcallv(((VALUE *)arguments)[0], id_hand_over, 2, (VALUE *)arguments + 1);
+    struct hw_costs *costs = costs_of(((struct leave *)leave)->costs_object);
+    costs->handed_over--;
+    if (costs->done > 0) costs->done--;
+    return came_back(leave);
 }
 
 static VALUE
-run_on_worker(VALUE costs_object, VALUE pool, VALUE work, uint64_t key)
+hand_over(VALUE leave)
 {
-    VALUE arguments[3] = { pool, work, ULL2NUM(key) };
-    costs_of(costs_object)->elsewhere++;
-    VALUE result = rb_ensure(hand_over, (VALUE)arguments, came_back, costs_object);
-    RB_GC_GUARD(costs_object); /* a forked child's pool has others */
+    const VALUE *arguments = ((struct leave *)leave)->arguments;
+    return rb_funcallv(arguments[0], id_hand_over, 3, arguments + 1);
+}
+
+static VALUE
+run_on_worker(VALUE costs_object, VALUE pool, VALUE work, const struct hw_place *place)
+{
+    struct hw_costs *costs = costs_of(costs_object);
+    struct leave leave = { .costs_object = costs_object, .turns = costs->turns,
+                           .arguments = { pool, work, ULL2NUM(place->key), costs->mode == HW_COSTS_ADAPTIVE && hw_costs_light(place) ? Qtrue : Qfalse } };
+    costs->elsewhere++;
+    costs->handed_over++;
+    VALUE result = rb_ensure(hand_over, (VALUE)&leave, came_back_from_worker, (VALUE)&leave);
+    RB_GC_GUARD(leave.costs_object);
     return result;
 }
 
 static VALUE
-yield_to_loop(VALUE scheduler)
+yield_to_loop(VALUE leave)
 {
+    VALUE scheduler = ((struct leave *)leave)->scheduler;
     VALUE result = rb_check_funcall(scheduler, id_yield, 0, NULL);
     return result == Qundef ? rb_fiber_scheduler_kernel_sleep(scheduler, INT2FIX(0)) : result;
 }
@@ -164,10 +189,15 @@ yield_to_loop(VALUE scheduler)
 static void
 breathe(VALUE costs_object, VALUE scheduler)
 {
-    if (NIL_P(scheduler)) return;
-    costs_of(costs_object)->elsewhere++;
-    rb_ensure(yield_to_loop, scheduler, came_back, costs_object);
-    RB_GC_GUARD(costs_object);
+    struct hw_costs *costs = costs_of(costs_object);
+    if (NIL_P(scheduler)) {
+        hw_costs_turned(costs); /* no loop to wait for it */
+        return;
+    }
+    struct leave leave = { .costs_object = costs_object, .scheduler = scheduler, .turns = costs->turns };
+    costs->elsewhere++;
+    rb_ensure(yield_to_loop, (VALUE)&leave, came_back, (VALUE)&leave);
+    RB_GC_GUARD(leave.costs_object);
 }
 
 static enum hw_choice
@@ -187,13 +217,12 @@ blocking_operation_wait(VALUE self, VALUE work)
     for (bool breathed = false;; breathed = true) {
         struct hw_place *place = find_place(costs, 1);
         if (place->note == NEW) note_place(place, work);
-        uint64_t key = place->key;
         enum hw_choice choice = place->note == STAYS ? HW_CHOICE_INLINE : choose(costs, place, breathed);
         switch (choice) {
           case HW_CHOICE_BREATHE: breathe(costs_object, self); break;
           case HW_CHOICE_INLINE: return place->note == NOT_DECLINABLE ? run_inline(work) : DECLINED;
-          case HW_CHOICE_MEASURE: return run_measured(costs, key, work);
-          default: return run_on_worker(costs_object, pool, work, key);
+          case HW_CHOICE_MEASURE: return run_measured(costs, place, work);
+          default: return run_on_worker(costs_object, pool, work, place);
         }
     }
 }
@@ -206,31 +235,39 @@ offload_operation(VALUE self, VALUE pool, VALUE costs_object, VALUE work)
     struct hw_costs *costs = costs_of(costs_object);
     if (called_to_copy_a_stream(2)) {
         rb_funcallv(pool, id_guard, 0, NULL);
-        return rb_funcallv(pool, id_hand_over, 2, (VALUE[]){ work, Qnil }); /* rare, and of no known place */
+        return rb_funcallv(pool, id_hand_over, 3, (VALUE[]){ work, Qnil, Qfalse }); /* rare, and of no known place */
     }
     for (bool breathed = false;; breathed = true) {
         struct hw_place *place = find_place(costs, 3);
-        uint64_t key = place->key;
         switch (choose(costs, place, breathed)) {
           case HW_CHOICE_BREATHE: breathe(costs_object, rb_fiber_scheduler_current()); break;
           case HW_CHOICE_INLINE: return run_inline(work);
-          case HW_CHOICE_MEASURE: return run_measured(costs, key, work);
-          default: return run_on_worker(costs_object, pool, work, key);
+          case HW_CHOICE_MEASURE: return run_measured(costs, place, work);
+          default: return run_on_worker(costs_object, pool, work, place);
         }
     }
 }
 
-/* Native.offload_costs(mode, hand_over_ns, most) -> what is known of operations: nothing yet */
+/* Native.offload_costs(mode, hand_over_ns, most, crew) -> what is known of operations: nothing yet */
 static VALUE
-offload_costs(VALUE self, VALUE mode, VALUE hand_over_ns, VALUE most)
+offload_costs(VALUE self, VALUE mode, VALUE hand_over_ns, VALUE most, VALUE crew)
 {
     struct hw_costs *costs;
     VALUE object = TypedData_Make_Struct(rb_cObject, struct hw_costs, &costs_type, costs);
-    hw_costs_init(costs, (enum hw_costs_mode)NUM2INT(mode), NUM2ULL(hand_over_ns), NUM2UINT(most));
+    hw_costs_init(costs, (enum hw_costs_mode)NUM2INT(mode), NUM2ULL(hand_over_ns), NUM2UINT(most), NUM2UINT(crew));
     return object;
 }
 
-/* Native.offload_learn(costs, key, wall_ns, cpu_ns): a worker ran an operation of that place */
+/* Native.offload_done(costs): a worker is done with an operation that was handed over here */
+static VALUE
+offload_done(VALUE self, VALUE costs_object)
+{
+    struct hw_costs *costs = costs_of(costs_object);
+    if (costs->done < costs->handed_over) costs->done++;
+    return Qnil;
+}
+
+/* Native.offload_learn(costs, key, wall_ns, cpu_ns): it ran an operation of that place to its end */
 static VALUE
 offload_learn(VALUE self, VALUE costs, VALUE key, VALUE wall_ns, VALUE cpu_ns)
 {
@@ -265,8 +302,9 @@ hw_operation_init(VALUE native)
     id_hand_over = rb_intern("hand_over_operation");
     id_pool = rb_intern("@worker_pool");
     id_yield = rb_intern("yield");
-    rb_define_singleton_method(native, "offload_costs", offload_costs, 3);
+    rb_define_singleton_method(native, "offload_costs", offload_costs, 4);
     rb_define_singleton_method(native, "offload_operation", offload_operation, 3);
+    rb_define_singleton_method(native, "offload_done", offload_done, 1);
     rb_define_singleton_method(native, "offload_learn", offload_learn, 4);
     rb_define_singleton_method(native, "offload_turned", offload_turned, 1);
     rb_define_singleton_method(native, "offload_chosen", offload_chosen, 1);

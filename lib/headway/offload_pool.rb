@@ -151,7 +151,7 @@ module Headway
     #   busy: seconds of all workers
     def stats
       inline = Native.offload_chosen(@costs).first(2).sum + @inline
-      @lock.synchronize { { workers: @threads.size, queued: @pending.size, **@counts, inline: inline } }
+      @lock.synchronize { { workers: @threads.size, queued: @line.queued.size, **@counts, inline: inline } }
     end
 
     # @!visibility private
@@ -162,19 +162,19 @@ module Headway
 
     # @!visibility private
     # What the native part calls for an operation that is worth it, or whose place it knows too little of.
-    def hand_over_operation(work, place)
-      hand_over(work, @deadline, place) { inline(work) }
+    def hand_over_operation(work, place, light)
+      hand_over(work, @deadline, place, light) { inline(work) }
     end
 
     # @!visibility private
     # Hands work to a worker and waits for it.
     #
     # @yield to run it inline, when the queue is full and that is the rule, and in a signal handler
-    def hand_over(work, deadline, place = nil)
+    def hand_over(work, deadline, place = nil, light = false)
       start_afresh
       return yield if trap?
 
-      job = Job.new(self, work, deadline, place)
+      job = Job.new(self, work, deadline, place, light)
       Native.offload_wait(job)
       case job.state
       when :withdrawn
@@ -192,9 +192,11 @@ module Headway
     # @!visibility private
     # @return [Boolean] false: no place in the queue, or not in time
     def enqueue(job, timeout)
+      return true if job.light? && line_up(job)
+
       place = @full == :wait ? @pending.push(job, timeout: timeout) : place(job)
-      @line.join(job) if place
-      hire if place && @pending.size > @pending.num_waiting
+      job.in_line! if place && @line.join(job)
+      hire if place && (@full == :wait || @pending.size > @pending.num_waiting) # which counts those, too, who wait for a place
       !place.nil?
     rescue ClosedQueueError
       raise closed_error
@@ -208,7 +210,10 @@ module Headway
         @counts[:busy] += job.wall_ns / 1e9
         unwanted(job) if job.interrupted?
       end
-      Native.offload_learn(@costs, job.place, job.wall_ns, job.cpu_ns) if job.place && job.ended?
+      return unless job.place
+
+      Native.offload_done(@costs)
+      Native.offload_learn(@costs, job.place, job.wall_ns, job.cpu_ns) if job.ended?
     end
 
     # @!visibility private
@@ -258,7 +263,11 @@ module Headway
       @pending = Thread::SizedQueue.new(@queue)
       @line = Line.new
       @threads = {}.compare_by_identity # thread => the job it runs
-      @costs = Native.offload_costs(MODES.index(@mode), @mode == :adaptive ? HandOver.ns : 0, [@queue + @workers, (1 << 31) - 1].min)
+      @crew = [[@workers, Etc.nprocessors].min - 1, 1].max
+      @light = @lined_up = 0
+      @light_since = 0.0
+      most = [@queue + @workers, (1 << 31) - 1].min
+      @costs = Native.offload_costs(MODES.index(@mode), @mode == :adaptive ? HandOver.ns : 0, most, @crew)
       @inline = 0 # those the native part did not choose
       @counts = { ran: 0, withdrawn: 0, cancelled: 0, cancelled_but_ran: 0, late: 0, full: 0, busy: 0.0 }
     end

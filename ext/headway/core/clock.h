@@ -19,6 +19,14 @@ hw_now_ns(void)
     return (uint64_t)ts.tv_sec * HW_NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
+/* CPU time of the calling thread; 0: the system does not tell. */
+static inline uint64_t
+hw_cpu_ns(void)
+{
+    struct timespec ts;
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts) == 0 ? (uint64_t)ts.tv_sec * HW_NS_PER_S + (uint64_t)ts.tv_nsec : 0;
+}
+
 /* A clock that steps back counts as no time. */
 static inline uint64_t
 hw_elapsed_ns(uint64_t from_ns, uint64_t to_ns)

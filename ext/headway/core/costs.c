@@ -9,11 +9,13 @@ clamp(uint64_t ns)
 }
 
 void
-hw_costs_init(struct hw_costs *costs, enum hw_costs_mode mode, uint64_t hand_over_ns, uint32_t most)
+hw_costs_init(struct hw_costs *costs, enum hw_costs_mode mode, uint64_t hand_over_ns, uint32_t most, uint32_t crew)
 {
     memset(costs, 0, sizeof(*costs));
     costs->mode = mode;
     costs->most = most;
+    costs->crew = crew;
+    costs->until_ns = HW_COSTS_SHARE_NS;
     uint64_t long_ns = hand_over_ns * HW_COSTS_LONG_HAND_OVERS;
     if (long_ns < HW_COSTS_LONG_MIN_NS) long_ns = HW_COSTS_LONG_MIN_NS;
     if (long_ns > HW_COSTS_LONG_MAX_NS) long_ns = HW_COSTS_LONG_MAX_NS;
@@ -66,13 +68,28 @@ longest(const uint32_t *ring)
     return longest;
 }
 
-/* Whether something that takes so long exceeds the share of this turn. */
-static bool
-too_much(struct hw_costs *costs, uint32_t ns)
+static uint32_t
+shortest(const uint32_t *ring)
 {
-    if (costs->inline_ns + ns <= HW_COSTS_SHARE_NS) return false;
-    costs->inline_ns = 0;
-    return true;
+    uint32_t shortest = UINT32_MAX;
+    for (int i = 0; i < HW_COSTS_RECENT; i++)
+        if (ring[i] < shortest) shortest = ring[i];
+    return shortest;
+}
+
+/* By CPU time, as processors that are busy stretch the wall's. */
+bool
+hw_costs_light(const struct hw_place *place)
+{
+    return longest(place->cpu_ns) <= HW_COSTS_SHARE_NS && shortest(place->cpu_ns) >= shortest(place->wall_ns) / 2;
+}
+
+/* The workers have enough of light operations. */
+static bool
+loop_helps(const struct hw_costs *costs)
+{
+    uint32_t under_way = costs->handed_over - costs->done, enough = 2 * costs->crew;
+    return under_way >= enough || (under_way >= costs->crew && costs->elsewhere < enough);
 }
 
 /* Who waits for the loop to turn keeps what its operation uses: not too many of them. */
@@ -86,16 +103,16 @@ static enum hw_choice
 weigh(struct hw_costs *costs, struct hw_place *place, uint64_t now_ns, bool breathed)
 {
     if (place->handed_over) {
-        uint32_t ns = longest(place->wall_ns);
+        bool light = hw_costs_light(place);
+        uint32_t ns = longest(light ? place->cpu_ns : place->wall_ns);
         if (costs->elsewhere >= costs->most) return HW_CHOICE_MEASURE;
-        if (costs->elsewhere == 0 && ns <= HW_COSTS_SHARE_NS) {
-            if (!too_much(costs, ns)) return HW_CHOICE_MEASURE;
-            if (!breathed) return HW_CHOICE_BREATHE;
+        if (ns <= HW_COSTS_SHARE_NS && (costs->elsewhere == 0 || (light && loop_helps(costs)))) {
+            if (costs->inline_ns + ns <= HW_COSTS_SHARE_NS) return HW_CHOICE_MEASURE;
+            if (may_breathe(costs, breathed)) return HW_CHOICE_BREATHE;
         }
-        costs->inline_ns = 0;
         return HW_CHOICE_HAND_OVER;
     }
-    if (too_much(costs, place->cost_ns) && may_breathe(costs, breathed)) return HW_CHOICE_BREATHE;
+    if (costs->inline_ns + place->cost_ns > costs->until_ns && may_breathe(costs, breathed)) return HW_CHOICE_BREATHE;
     costs->inline_ns += place->cost_ns;
     if (hw_costs_wants_time(place)) {
         bool suspicious = now_ns - place->last_ns >= costs->long_ns;
@@ -118,23 +135,23 @@ hw_costs_choose(struct hw_costs *costs, struct hw_place *place, uint64_t now_ns,
 }
 
 void
-hw_costs_ran_inline(struct hw_costs *costs, uint64_t key, uint64_t ns)
+hw_costs_ran_inline(struct hw_costs *costs, uint64_t key, uint64_t wall_ns, uint64_t cpu_ns)
 {
     struct hw_place *place = find(costs, key);
     if (place == NULL) return;
-    if (place->handed_over) { /* but alone */
-        costs->inline_ns += ns;
-        hw_costs_ran_on_worker(costs, key, ns, ns);
+    if (place->handed_over) { /* but alone, or by a loop that helps */
+        costs->inline_ns += wall_ns;
+        hw_costs_ran_on_worker(costs, key, wall_ns, cpu_ns);
         return;
     }
-    if (ns < costs->long_ns) {
-        place->cost_ns = clamp(place->cost_ns - place->cost_ns / 8 + ns / 8);
+    if (wall_ns < costs->long_ns) {
+        place->cost_ns = clamp(place->cost_ns - place->cost_ns / 8 + wall_ns / 8);
         return;
     }
-    costs->inline_ns += ns;
+    costs->inline_ns += wall_ns;
     place->handed_over = true;
-    fill(place->wall_ns, clamp(ns));
-    fill(place->cpu_ns, clamp(ns));
+    fill(place->wall_ns, clamp(wall_ns));
+    fill(place->cpu_ns, clamp(wall_ns));
 }
 
 void
@@ -145,11 +162,7 @@ hw_costs_ran_on_worker(struct hw_costs *costs, uint64_t key, uint64_t wall_ns, u
     place->wall_ns[place->next] = clamp(wall_ns);
     place->cpu_ns[place->next] = clamp(cpu_ns);
     place->next = (place->next + 1) % HW_COSTS_RECENT;
-    uint32_t wall = UINT32_MAX, cpu = 0;
-    for (int i = 0; i < HW_COSTS_RECENT; i++) {
-        if (place->wall_ns[i] < wall) wall = place->wall_ns[i];
-        if (place->cpu_ns[i] > cpu) cpu = place->cpu_ns[i];
-    }
+    uint32_t wall = shortest(place->wall_ns), cpu = longest(place->cpu_ns);
     if (!place->handed_over) {
         place->handed_over = cpu >= costs->long_ns;
         return;

@@ -10,7 +10,10 @@
  *   costs a tenth of a hand-over.
  *
  * A hand-over wins nothing while no other operation is under way: one that is worth it, but is known to fit into that share, then runs
- * inline, too. With two of them, both are handed over.
+ * inline, too. Nor does it once the processors beside the loop's have enough to do: of light operations, those that fit and do nothing
+ * but compute, as many are handed over as these can work at, and each has one more in its line so that it need not wait for the loop.
+ * What comes then runs inline; the loop's own processor would otherwise be shared by a worker and a loop that only wakes and hands over.
+ * The one in line is left out while there are so few operations that the loop would have none of its own.
  *
  * A worker's wall time includes its wait for the GVL, which says nothing of the operation. So CPU time counts as it is, and of wall
  * times only the shortest of the last few. Places are a small hash table without buckets: of two that collide, the later one stays.
@@ -26,7 +29,7 @@ enum {
     HW_COSTS_PLACES = 256,
     HW_COSTS_RECENT = 4,
     HW_COSTS_MEASURE_EVERY = 249,
-    HW_COSTS_SHARE_NS = 1000000,
+    HW_COSTS_SHARE_NS = 500000,
     HW_COSTS_BREATHING = 64,
     HW_COSTS_LONG_MIN_NS = 100000,
     HW_COSTS_LONG_MAX_NS = 500000,
@@ -54,13 +57,18 @@ struct hw_costs {
     enum hw_costs_mode mode; /* whether anything is weighed at all, or all handed over, or nothing */
     uint64_t long_ns; /* from here on an operation is worth a hand-over */
     uint64_t inline_ns; /* since the loop's last turn */
+    uint64_t until_ns; /* the same when the next one of a stream is told to let the loop turn */
+    uint32_t turns; /* of the loop, as far as told */
+    uint32_t crew; /* workers for which there are processors beside the loop's */
     uint32_t most; /* of the next: their memory is bounded so; from there on all runs inline */
     uint32_t elsewhere; /* operations handed over and not done, or whose fibers let the loop turn: the caller counts them */
+    uint32_t handed_over, done; /* of these: handed over, and of these: the worker is done. Of those given up done counts one too many
+                                   until none is handed over */
     uint64_t chosen[HW_CHOICES];
     struct hw_place places[HW_COSTS_PLACES];
 };
 
-void hw_costs_init(struct hw_costs *costs, enum hw_costs_mode mode, uint64_t hand_over_ns, uint32_t most);
+void hw_costs_init(struct hw_costs *costs, enum hw_costs_mode mode, uint64_t hand_over_ns, uint32_t most, uint32_t crew);
 
 /* A clock read at every inline operation is one too many for the shortest: it is asked for at every fourth. */
 static inline bool
@@ -75,14 +83,29 @@ struct hw_place *hw_costs_place(struct hw_costs *costs, uint64_t key);
 /* now_ns: counts only where hw_costs_wants_time; breathed: the loop just turned for this operation, so that it need not again. */
 enum hw_choice hw_costs_choose(struct hw_costs *costs, struct hw_place *place, uint64_t now_ns, bool breathed);
 
-void hw_costs_ran_inline(struct hw_costs *costs, uint64_t key, uint64_t ns);
+/* Whether such an operation computes for less than the share. */
+bool hw_costs_light(const struct hw_place *place);
+
+/* cpu_ns: counts only where the place is handed over as a rule. */
+void hw_costs_ran_inline(struct hw_costs *costs, uint64_t key, uint64_t wall_ns, uint64_t cpu_ns);
 void hw_costs_ran_on_worker(struct hw_costs *costs, uint64_t key, uint64_t wall_ns, uint64_t cpu_ns);
 
-/* The loop turned. Who has no way to tell need not. */
+/* The loop turned. */
 static inline void
 hw_costs_turned(struct hw_costs *costs)
 {
     costs->inline_ns = 0;
+    costs->until_ns = HW_COSTS_SHARE_NS;
+    costs->turns++;
+}
+
+/* A fiber is back that waited since there had been so many turns: there was one since, whether or not the loop can tell. Of the
+ * share it gets as much as those that wait for the loop to turn: the first of them would else have it all, turn after turn. */
+static inline void
+hw_costs_back_since(struct hw_costs *costs, uint32_t turns)
+{
+    if (costs->turns == turns) hw_costs_turned(costs);
+    costs->until_ns = costs->inline_ns + HW_COSTS_SHARE_NS / (costs->elsewhere - costs->handed_over + 1);
 }
 
 #endif

@@ -9,10 +9,8 @@
 static void
 record_cpu(struct hw_recorder *r, const struct hw_thread *thread, uint64_t now)
 {
-    struct timespec cpu;
-    if (hw_elapsed_ns(thread->away_ns, now) < CPU_FROM_NS || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) != 0) return;
-    uint64_t cpu_us = (uint64_t)cpu.tv_sec * 1000000 + (uint64_t)cpu.tv_nsec / HW_NS_PER_US;
-    hw_record(r, HW_TRACE_CPU, thread->number, (uint32_t)cpu_us | 1, now);
+    uint64_t cpu_ns = hw_elapsed_ns(thread->away_ns, now) < CPU_FROM_NS ? 0 : hw_cpu_ns();
+    if (cpu_ns > 0) hw_record(r, HW_TRACE_CPU, thread->number, (uint32_t)(cpu_ns / HW_NS_PER_US) | 1, now);
 }
 
 static enum hw_trace_kind

@@ -27,19 +27,30 @@ module Headway
       # @return [Integer, nil] the place its operation was called from, as the native part knows it
       attr_reader :place
 
+      # @return [Boolean] whether it only computes, and not for long
+      def light? = @light
+
+      # @return [Boolean] whether it got from the queue into the line
+      def in_line? = @in_line
+
+      def in_line! = @in_line = true
+
       # @param pool [OffloadPool]
       # @param work [#call]
       # @param deadline [Numeric, nil] seconds from now
-      def initialize(pool, work, deadline, place)
+      # @param place [Integer, nil]
+      # @param light [Boolean]
+      def initialize(pool, work, deadline, place, light)
         @pool = pool
         @work = work
         @place = place
+        @light = light
         @since = now
         @deadline = deadline && @since + [deadline, LONGEST].min
         @lock = Mutex.new
         @finished = Thread::Queue.new
         @state = :queued
-        @done = @late = @interrupted = false
+        @done = @late = @interrupted = @in_line = false
         @worker = @value = @wall_ns = @cpu_ns = nil
         @error = WorkerError.new("the thread that ran this operation was killed")
       end

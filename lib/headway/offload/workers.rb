@@ -7,7 +7,9 @@ module Headway
       # Workers are born with MASKED and keep it, but in a job and while they idle.
       MASKED = { Object => :never }.freeze
       IDLE = { Object => :on_blocking }.freeze
-      private_constant :MASKED, :IDLE
+      # Seconds: work that was light so far and takes longer has nobody line up for it.
+      LIGHT = 0.005
+      private_constant :MASKED, :IDLE, :LIGHT
 
       private
 
@@ -29,13 +31,17 @@ module Headway
         Thread.current.thread_variable_set(:headway_offload, true)
         Block.forget_storage # of the fiber that happened to need it
         while (job = Thread.handle_interrupt(IDLE) { @pending.pop })
-          serve_one(job)
+          work_from(next_for(job))
+          # Who was queued and who is in the line may differ: nobody idles while somebody is in it, but for light work that has its workers.
+          while @pending.empty? && (job = left_over)
+            work_from(job)
+          end
         end
       ensure
         @lock.synchronize { @threads.delete(Thread.current) }
         # One that is killed ends what is queued, as it may have been the last; a new one is only started with the next operation.
-        while (job = @pending.empty? ? nil : @pending.pop(timeout: 0))
-          serve_one(job)
+        while (job = queued_or_lined_up)
+          work_from(job)
         end
       end
 
@@ -44,14 +50,79 @@ module Headway
         @threads[Thread.current] = job if @threads.key?(Thread.current)
       end
 
-      # One for each that was queued; which is up to the line.
-      def serve_one(queued)
-        job = @line.next { @lock.synchronize { @counts[:withdrawn] += 1 } } || queued
+      # One for each that was queued; which is up to the line. But who was switched away between the two gets the one it queued for:
+      # with another, nobody would come for it once it joins.
+      def next_for(queued)
+        (next_in_line if queued.in_line?) || queued
+      end
+
+      def next_in_line = @lock.synchronize { take_from_line }
+
+      def left_over = @lock.synchronize { take_from_line if @light < @crew }
+
+      def queued_or_lined_up
+        queued = @pending.pop(timeout: 0) unless @pending.empty?
+        queued ? next_for(queued) : next_in_line
+      end
+
+      # On to those that lined up for it.
+      def work_from(job)
+        while job
+          work_on(job)
+          job = job.light? ? go_on : nil
+        end
+      end
+
+      def work_on(job)
         note(job)
+        start_light if job.light?
         job.run
+        over = true
       ensure
         note(nil)
+        @lock.synchronize { @light -= 1 } if job.light? && !over
       end
+
+      # Light work waits in the line for a worker that is at such work already, and nobody is woken for it.
+      # @return [Boolean] false: no worker is, or not enough are
+      def line_up(job)
+        @lock.synchronize do
+          next false if @closed || @light < @crew || now - @light_since > LIGHT
+
+          @line.join(job)
+          @lined_up += 1
+          true
+        end
+      end
+
+      def start_light
+        @lock.synchronize do
+          @light += 1
+          @light_since = now
+        end
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+      # After light work, in one breath with no longer being at it: none can line up in between. Where enough others are at it they go on.
+      def go_on
+        @lock.synchronize do
+          @light -= 1
+          take_lined_up if @light < @crew
+        end
+      end
+
+      # @return [Job, nil] one from the line if anybody lined up and is still there
+      def take_lined_up
+        return unless @lined_up.positive?
+
+        job = take_from_line
+        job ? @lined_up -= 1 : @lined_up = 0
+        job
+      end
+
+      # With the lock held.
+      def take_from_line = @line.next { @counts[:withdrawn] += 1 }
     end
   end
 end
