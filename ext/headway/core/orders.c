@@ -76,7 +76,9 @@ order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
     }
     uint64_t at_ns = hw_orders_yield_at_ns(s, holder, now);
     if (at_ns > now) {
-        orders->tick_ns = at_ns;
+        /* To wake the ticker for a hold that will mostly be over by then costs more than to let it come by in its own time. */
+        bool can_wait = holder->batch && holder->brief && at_ns < now + s->policy.retry_ns;
+        orders->tick_ns = can_wait ? now + s->policy.retry_ns : at_ns;
         return;
     }
     if (holder->yielding) {

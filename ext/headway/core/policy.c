@@ -11,6 +11,7 @@ const struct hw_policy hw_policy_default = {
     .patience = 4,
     .starvation_ns = 100 * HW_NS_PER_MS,
     .protection_ns = 5 * HW_NS_PER_MS,
+    .brief_ns = 200 * HW_NS_PER_US,
     .granularity_ns = 1 * HW_NS_PER_MS,
     .switches_per_s = 1000,
     .linger_ns = 50 * HW_NS_PER_US,
@@ -113,11 +114,11 @@ fair_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder,
         return reaches_at_ns(holder, policy->burst_ns);
     }
 
-    uint64_t at_ns = HW_NEVER;
-    if (rivals->interactive_ready > 0) at_ns = holder->resumed_ns + rivals->granularity_ns;
+    uint64_t at_ns = HW_NEVER, no_longer_brief_ns = holder->burst_from_ns + (holder->brief ? policy->brief_ns : 0);
+    if (rivals->interactive_ready > 0) at_ns = later(holder->resumed_ns + rivals->granularity_ns, no_longer_brief_ns);
     if (rivals->newborn_ns != HW_NEVER) at_ns = earlier(at_ns, rivals->newborn_ns + policy->newborn_ns);
     if (rivals->other_admitted) {
-        at_ns = earlier(at_ns, holder->resumed_ns);
+        at_ns = earlier(at_ns, no_longer_brief_ns);
     }
     else if (rivals->waiting_tier < HW_TIERS) {
         at_ns = earlier(at_ns, earlier(rivals->turn_ends_ns, reaches_at_ns(holder, holder->turn_burst_ns + hw_policy_turn_ns(policy, holder))));

@@ -80,6 +80,54 @@ TEST(an_interactive_holder_keeps_its_burst)
     world_end();
 }
 
+/* Such as the threads of a server that answers as fast as it can: each computes more than it sleeps, none keeps the GVL for long. */
+TEST(a_batch_thread_that_blocks_soon_is_left_alone)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *io = sleeper(), *server = running_hog();
+    blocks(server);
+    for (int hold = 0; hold < 50; hold++) {
+        resumed(server);
+        ready(io);
+        check_all();
+        CHECK(server->batch);
+        CHECK((world.orders.preempt == server) == (hold < 2), "hold %d", hold);
+        CHECK_EQUAL(world.now + hw_policy_default.retry_ns, world.orders.tick_ns);
+        advance(US(100));
+        blocks(server);
+        resumed(io);
+        blocks(io);
+    }
+    CHECK_EQUAL(2, s->preemptions);
+
+    resumed(server);
+    advance(hw_policy_default.brief_ns);
+    ready(io);
+    CHECK(world.orders.preempt == server, "this hold isn't brief");
+    gives_way(server);
+    resumed(io);
+    blocks(io);
+    comes_back(server);
+    ready(io);
+    CHECK(world.orders.preempt == server, "nor is the rest of it");
+    world_end();
+}
+
+TEST(a_hold_is_as_brief_without_the_collections_in_it)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *io = sleeper(), *server = running_hog();
+    for (int hold = 0; hold < 3; hold++) {
+        blocks(server);
+        resumed(server);
+        advance(MS(20));
+        hw_scheduler_collected(s, server, MS(20));
+    }
+    ready(io);
+    CHECK(server->batch && server->brief && world.orders.preempt == NULL);
+    world_end();
+}
+
 TEST(alone_nothing_happens)
 {
     world_start(HW_FAIR);
@@ -131,4 +179,6 @@ TEST(forced_switches_over_the_budget_cost_granularity)
 TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once },
       { "newborn", a_creator_goes_on_for_a_moment_before_it_gives_way_to_a_newborn },
       { "retry", a_lost_preemption_is_asked_for_again }, { "burst", an_interactive_holder_keeps_its_burst },
+      { "brief", a_batch_thread_that_blocks_soon_is_left_alone },
+      { "collection", a_hold_is_as_brief_without_the_collections_in_it },
       { "alone", alone_nothing_happens }, { "budget", forced_switches_over_the_budget_cost_granularity })

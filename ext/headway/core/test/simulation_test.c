@@ -112,9 +112,10 @@ saturated(uint64_t quantum_ns, uint64_t interactive_ns, double least_share)
     hw_scheduler_set_policy(&world.scheduler, &policy, world.now);
     for (int i = 0; i < HOGS; i++) cpu[i] = enter_vm(HW_NEVER, 0, 0);
     for (int i = 0; i < 20; i++) enter_vm(interactive_ns, 10 * interactive_ns, 0.5);
-    simulate(MS(10000));
+    uint64_t time_ns = MS(10000) + 400 * quantum_ns; /* each has many turns */
+    simulate(time_ns);
     double share = 0;
-    for (int i = 0; i < HOGS; i++) share += share_of(cpu[i], MS(10000));
+    for (int i = 0; i < HOGS; i++) share += share_of(cpu[i], time_ns);
     CHECK(share >= least_share && share <= 0.3, "%.3f", share);
     CHECK(jain(cpu, HOGS) >= 0.9, "quantum %" PRIu64 " us: %.3f, %.3f %.3f %.3f %.3f", quantum_ns / 1000, jain(cpu, HOGS),
           (double)cpu[0]->ran_ns / 1e9, (double)cpu[1]->ran_ns / 1e9, (double)cpu[2]->ran_ns / 1e9, (double)cpu[3]->ran_ns / 1e9);
