@@ -78,6 +78,9 @@ module Headway
     def closing(env, status, body)
       require "rack/body_proxy"
       ::Rack::BodyProxy.new(body) { finish(env, status, nil) }
+    rescue LoadError # an application without the gem rack: then its body isn't looked at
+      finish(env, status, nil)
+      body
     end
 
     def finish(env, status, error)

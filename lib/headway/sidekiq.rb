@@ -71,7 +71,7 @@ module Headway
       # @param queue [String]
       # @return what the job returns
       def call(_instance, job, queue)
-        work = Integrations::Guard.guard("Headway::Sidekiq") { start(job, queue) }
+        work = start(job, queue)
         return yield unless work
 
         begin
@@ -79,7 +79,7 @@ module Headway
         rescue Exception => error # passed on
           raise
         ensure
-          Integrations::Guard.guard("Headway::Sidekiq") { work.finish(error) }
+          work.finish(error)
         end
       end
 

@@ -10,8 +10,9 @@ module Headway
       IDENTIFIER = %r{/(?:\d+|\h{8}-\h{4}-[\h-]+|\h{16,}|[^/]{41,})(?=/|\.|\z)}
       FORMAT = "(.:format)"
       MOST_NAMES = 500
+      LONGEST = 200 # characters of a path
       OTHERS = "(others)"
-      private_constant :METHODS, :IDENTIFIER, :FORMAT, :MOST_NAMES, :OTHERS
+      private_constant :METHODS, :IDENTIFIER, :FORMAT, :MOST_NAMES, :LONGEST, :OTHERS
 
       def initialize
         @names = {}
@@ -41,13 +42,19 @@ module Headway
 
       # A path that comes often is looked at once.
       def by_path(method, script, path)
-        path = "#{script.b}#{path.to_s.b}".force_encoding(Encoding::UTF_8) unless script.nil? || script.empty?
+        path = path.to_s
+        path = "#{script.b}#{path.b}".force_encoding(Encoding::UTF_8) unless script.nil? || script.empty?
         paths = @paths[method] ||= {}
-        paths[path] || bounded("#{method} #{pattern(path.to_s)}").tap { |name| paths[path] = name if paths.size < MOST_NAMES }
+        paths[path] || bounded("#{method} #{pattern(path)}").tap do |name|
+          paths[path] = name if paths.size < MOST_NAMES && path.size <= LONGEST
+        end
       end
 
       def pattern(path)
-        path.empty? ? "/" : path.scrub.gsub(IDENTIFIER, "/:id")
+        return "/" if path.empty?
+
+        named = path.scrub.gsub(IDENTIFIER, "/:id")
+        named.size > LONGEST ? "#{named[0, LONGEST]}…" : named
       end
 
       # Once there are so many, a new one is one of the others: scanners ask for thousands.
