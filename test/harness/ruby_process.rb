@@ -9,8 +9,11 @@ module Harness
   class RubyProcess
     Result = Struct.new(:out, :err, :status, :timed_out) do
       def success? = !timed_out && status.success?
-      def to_s = "#{timed_out ? "timed out" : status}\n--- out\n#{out}\n--- err\n#{err}"
+      def to_s = "#{timed_out ? "timed out" : status}\n--- out\n#{out}\n--- err\n#{err.gsub(LISTS, "")}"
     end
+
+    # Of Ruby's report of a crash, hundreds of lines that would hide where it was: features, and the map of the memory.
+    LISTS = /^\* (?:Loaded features|Process memory map):\n(?:\n| +\d+ .*\n|\h+-\h+ .*\n)*/
 
     # It has our gems without Bundler, unless it is told otherwise.
     ENVIRONMENT = {

@@ -129,6 +129,7 @@ class RackTest < Harness::RecorderTest
     assert_equal "GET /a/:id/b", route.name(environment("PATH_INFO" => "/a/123/b"))
     assert_equal "GET /a2/b", route.name(environment("PATH_INFO" => "/a2/b"))
     assert_equal "OTHER /", route.name(environment("REQUEST_METHOD" => "PROPFIND", "PATH_INFO" => ""))
+    assert_operator route.name(environment("PATH_INFO" => "/a" * 5000)).size, :<, 250
     assert_equal "GET (not found)", route.name(environment("PATH_INFO" => "/wp-admin"), 404)
     names = Array.new(2000) { |number| route.name(environment("PATH_INFO" => "/x#{number}")) }.uniq
     assert_operator names.size, :<=, 501
@@ -175,6 +176,19 @@ class RackTest < Harness::RecorderTest
     RUBY
     assert run.success?, run
     assert_equal %([200, {}, ["nil"]]\nnil\n{}\n[0.0, 0.0, 0.0]\n), run.out
+  end
+
+  def test_an_application_without_the_gem_rack
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway"
+      require "headway/rack"
+      Headway.start
+      Headway::Rack.class_eval { def require(name) = name.start_with?("rack/") ? raise(LoadError, name) : super }
+      names = []
+      Headway::Work.subscribe { |work| names << work.name }
+      p Headway::Rack.new(->(_env) { [200, {}, ["hello"]] }).call({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "/a" }), names
+    RUBY
+    assert_equal %([200, {}, ["hello"]]\n["GET /a"]\n), run.out, run
   end
 
   def test_behind_webrick

@@ -39,7 +39,7 @@ module Stress
 
     def backtraces
       Thread.list.map do |thread|
-        [thread.inspect, *(thread.backtrace || ["no backtrace"]).map { |line| "    #{line}" }].join("\n")
+        ["#{thread.inspect}#{" with interrupts pending" if thread.pending_interrupt?}", *(thread.backtrace || ["no backtrace"]).map { |line| "    #{line}" }].join("\n")
       end.join("\n")
     end
   end
