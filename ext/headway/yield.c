@@ -6,10 +6,16 @@
  * and comes back through the VM's ready queue; with an interrupt pending it declines to run, and the job just returns.
  *
  * What the VM consumed. It takes all interrupt bits into a local before it runs jobs, so an exception or a trap that arrived
- * together with the job is invisible to it until the job returns. Hence a thread's first park in a hold lasts FIRST_PARK_NS at
- * the most; if no interrupt is pending then, the job triggers itself, the VM serves what it took, and the job runs once more
- * without the GVL having been away: a clean entry, at which nothing but a trap can be outstanding (other threads need the GVL to
- * raise or kill; traps are looked for explicitly). A clean park may last as long as it takes.
+ * together with the job is invisible to it until the job returns. Hence nothing is given away at first: the job triggers itself
+ * and returns, the VM serves what it took, and in the same check the job runs once more: a clean entry, at which nothing but a trap
+ * can be outstanding (other threads need the GVL to raise or kill; traps are looked for explicitly). A park may last as long as it
+ * takes.
+ *
+ * What unwinds. From when the VM takes an exception out of a thread's queue until it is rescued, there are interrupt checks: when
+ * its `exception` is called, and at each frame that it leaves. Another one raised into the thread by then takes its place, and
+ * nobody sees the first. So it is on any Ruby whose timer strikes there, but we strike a hundred times as often. Hence who may have
+ * got an exception, being called back, is left alone for ALONE_NS; and an entry counts as clean only from where the job triggered
+ * itself, by the address of its frame: had there been an exception, the next check would be a deeper one or one further up.
  *
  * on_job: with the GVL, on the holder, POSTPONED_JOB and TRAP masked. Doesn't allocate, raise or call a Ruby method.
  * park:   without the GVL. unpark: any thread, under the VM's interrupt lock of the parked thread. */
@@ -18,8 +24,6 @@
 #include <errno.h>
 #include <ruby/debug.h>
 #include <ruby/version.h>
-
-#define FIRST_PARK_NS (5 * HW_NS_PER_MS)
 
 /* From 4.0.6 on a thread that has just left a short blocking region may take the GVL back before the one it was meant for: then
  * an empty round gives nothing away, and we wait until somebody else really runs. */
@@ -37,7 +41,6 @@ static rb_postponed_job_handle_t job;
 
 struct park {
     struct hw_thread *record;
-    uint64_t until_ns;
     bool wait; /* or only go to the end of the VM's ready queue */
 };
 
@@ -52,7 +55,7 @@ park(void *arg)
 {
     struct park *p = arg;
     if (trap_pending(p->record)) return p;
-    if (p->wait) hw_runtime_park(&hw_runtime, p->record, p->until_ns);
+    if (p->wait) hw_runtime_park(&hw_runtime, p->record);
     if (HW_HANDSHAKE) hw_runtime_await_switch(&hw_runtime, p->record);
     return p;
 }
@@ -64,28 +67,28 @@ unpark(void *arg)
     hw_runtime_unpark(&hw_runtime, p->record);
 }
 
-/* The VM declines with any interrupt pending, its own timer's too. Whoever waits should not wait for the next event then. */
-#define DECLINED_RETRY_NS (100 * HW_NS_PER_US)
+/* Much longer than it takes to unwind, and short for those who wait. */
+#define ALONE_NS (100 * HW_NS_PER_US)
 
 static void
-retry_soon(void)
+leave_alone(struct hw_thread *record)
 {
     pthread_mutex_lock(&hw_runtime.lock);
-    uint64_t at_ns = hw_now_ns() + DECLINED_RETRY_NS;
-    if (at_ns < hw_runtime.tick_ns) hw_ticker_at(&hw_runtime, at_ns);
+    uint64_t until_ns = hw_now_ns() + ALONE_NS;
+    if (record->protected_ns < until_ns) record->protected_ns = until_ns;
+    if (until_ns < hw_runtime.tick_ns) hw_ticker_at(&hw_runtime, until_ns);
     pthread_mutex_unlock(&hw_runtime.lock);
 }
 
-/* One round without the GVL. False when the VM declined or wants the thread's attention. */
+/* One round without the GVL. False when the VM declined, with any interrupt pending, or wants the thread's attention. */
 static bool
-give_way(struct hw_thread *record, uint64_t until_ns)
+give_way(struct hw_thread *record)
 {
-    struct park p = { record, until_ns, hw_runtime.scheduler.policy.kind == HW_FAIR };
+    struct park p = { record, hw_runtime.scheduler.policy.kind == HW_FAIR };
     atomic_store(&record->interrupted, false);
     record->yielding = true;
     bool ran = rb_nogvl(park, &p, unpark, &p, RB_NOGVL_INTR_FAIL) != NULL;
     record->yielding = false;
-    if (!ran) retry_soon();
     return ran && !atomic_load(&record->interrupted);
 }
 
@@ -99,7 +102,7 @@ must_yield(struct hw_thread *record)
     return must;
 }
 
-/* The same on entry to the job, where the holder is also blamed: it must give way, or somebody has waited for long. */
+/* The same on the job's first entry, where the holder is also blamed: it must give way, or somebody has waited for long. */
 static bool
 blame_and_must_yield(struct hw_thread *record)
 {
@@ -116,21 +119,37 @@ blame_and_must_yield(struct hw_thread *record)
 }
 
 static void
+on_clean_entry(struct hw_thread *record, VALUE thread)
+{
+    do {
+        if (!give_way(record) || rb_thread_interrupted(thread)) {
+            leave_alone(record);
+            return;
+        }
+    } while (!trap_pending(record) && must_yield(record));
+}
+
+static void
 on_job(void *unused)
 {
     int saved_errno = errno;
     VALUE thread = rb_thread_current();
     struct hw_thread *record = hw_record_of(thread);
 
-    if (record && record->ractor_known && !record->yielding && blame_and_must_yield(record) && !trap_pending(record)) {
-        bool clean = record->clean_resume == record->resumes;
-        record->clean_resume = 0;
-        uint64_t until_ns = clean ? HW_NEVER : hw_now_ns() + FIRST_PARK_NS;
-        while (give_way(record, until_ns) && !rb_thread_interrupted(thread) && !trap_pending(record) && must_yield(record)) {
-            if (!clean) {
-                record->clean_resume = record->resumes;
+    if (record && record->ractor_known && !record->yielding) {
+        bool again = record->job_resume == record->resumes;
+        record->job_resume = 0;
+        if ((again ? must_yield(record) : blame_and_must_yield(record)) && !trap_pending(record)) {
+            if (!again) {
+                record->job_resume = record->resumes;
+                record->job_frame = (uintptr_t)&saved_errno;
                 rb_postponed_job_trigger(job);
-                break;
+            }
+            else if (record->job_frame == (uintptr_t)&saved_errno) {
+                on_clean_entry(record, thread);
+            }
+            else {
+                leave_alone(record);
             }
         }
     }

@@ -35,14 +35,13 @@ spin(struct hw_thread *thread, uint64_t end_ns)
 }
 
 static uint64_t
-earliest(uint64_t a, uint64_t b, uint64_t c)
+earlier(uint64_t a, uint64_t b)
 {
-    uint64_t earlier = a < b ? a : b;
-    return earlier < c ? earlier : c;
+    return a < b ? a : b;
 }
 
 void
-hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread, uint64_t until_ns)
+hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread)
 {
     pthread_mutex_lock(&rt->lock);
     thread->parked = true;
@@ -56,8 +55,7 @@ hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread, uint64_t until_
     for (;;) {
         uint64_t now = hw_now_ns();
         if (!atomic_load_explicit(&rt->active, memory_order_relaxed) ||
-            atomic_load_explicit(&thread->interrupted, memory_order_acquire) || now >= until_ns ||
-            thread->state != HW_READY) break;
+            atomic_load_explicit(&thread->interrupted, memory_order_acquire) || thread->state != HW_READY) break;
         if (hw_scheduler_gate_open(&rt->scheduler, thread, now)) {
             bool starved = now >= hw_scheduler_starves_at_ns(&rt->scheduler, thread);
             bool woken = atomic_load_explicit(&thread->open, memory_order_relaxed) && wake_ns < thread->opened_ns + WAKE_UP_NS;
@@ -78,7 +76,7 @@ hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread, uint64_t until_
             spins = false;
         }
         else {
-            wake_ns = earliest(until_ns, now + PARK_CHECK_NS, hw_scheduler_starves_at_ns(&rt->scheduler, thread));
+            wake_ns = earlier(now + PARK_CHECK_NS, hw_scheduler_starves_at_ns(&rt->scheduler, thread));
             timed_out = !hw_cond_wait_until(&thread->parked_cond, &rt->lock, wake_ns);
         }
     }

@@ -104,8 +104,8 @@ void hw_runtime_collected(struct hw_runtime *runtime, struct hw_thread *thread, 
 
 void hw_runtime_event(struct hw_runtime *runtime, struct hw_thread *thread, enum hw_event event);
 
-/* Waits until the gate opens for the thread, it is unparked, or `until_ns`. */
-void hw_runtime_park(struct hw_runtime *runtime, struct hw_thread *thread, uint64_t until_ns);
+/* Waits until the gate opens for the thread or it is unparked. */
+void hw_runtime_park(struct hw_runtime *runtime, struct hw_thread *thread);
 /* Until another thread has got the GVL since this one gave it up, or nobody wants it; a millisecond at most. */
 void hw_runtime_await_switch(struct hw_runtime *runtime, struct hw_thread *thread);
 void hw_runtime_unpark(struct hw_runtime *runtime, struct hw_thread *thread);

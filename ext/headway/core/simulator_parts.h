@@ -24,11 +24,10 @@ struct sim_thread {
     uint32_t track, cycle;   /* a thread that repeats a track's cycles; UINT32_MAX: requests */
 
     uint64_t ready_ns;
-    uint64_t at_ns, bound_ns; /* parked: looks again; leaves the park whatever is */
+    uint64_t at_ns;          /* parked: looks again */
     uint64_t parked_ns;
     uint64_t job_ns;         /* when it runs the job; HW_NEVER */
     bool in_job;
-    uint64_t clean_resume;
 };
 
 struct sim_process {

@@ -6,7 +6,6 @@
 #define CHECK_NS (10 * HW_NS_PER_US)      /* from a signal to the job, at most twice that: the holder's next interrupt check */
 #define WAKE_NS (30 * HW_NS_PER_US)       /* until a parked thread that is woken runs ... */
 #define SPIN_NS (25 * HW_NS_PER_US)       /* ... unless it still spins */
-#define FIRST_PARK_NS (5 * HW_NS_PER_MS)  /* as in yield.c */
 
 static bool
 scheduled(const struct sim *sim)
@@ -74,12 +73,10 @@ take_gvl(struct sim *sim, struct sim_process *p)
     hw_scheduler_resumed(&p->scheduler, &t->record, sim->now_ns, &orders);
     carry_out(sim, p, &orders);
     if (!t->in_job) return;
-    /* As on_job's loop: look again; the second time round the entry is a clean one. */
+    /* As on_clean_entry's loop: look again. */
     atomic_store_explicit(&t->record.yielding, false, memory_order_relaxed);
     t->in_job = false;
-    if (!hw_scheduler_must_yield(&p->scheduler, &t->record, sim->now_ns)) return;
-    t->clean_resume = t->record.resumes;
-    t->job_ns = sim->now_ns + HW_NS_PER_US;
+    if (hw_scheduler_must_yield(&p->scheduler, &t->record, sim->now_ns)) t->job_ns = sim->now_ns + HW_NS_PER_US;
 }
 
 void
@@ -142,17 +139,11 @@ wait_at_gate(struct sim_process *p, struct sim_thread *t)
     t->at_ns = hw_scheduler_lingers_until_ns(&p->scheduler, &t->record);
 }
 
-static uint64_t
-looks_at_ns(const struct sim_thread *t)
-{
-    return t->at_ns < t->bound_ns ? t->at_ns : t->bound_ns;
-}
-
 static void
 find_next_look(struct sim_process *p)
 {
     p->look_ns = HW_NEVER;
-    for (const struct sim_thread *t = p->parked; t; t = t->next) earlier(&p->look_ns, looks_at_ns(t));
+    for (const struct sim_thread *t = p->parked; t; t = t->next) earlier(&p->look_ns, t->at_ns);
 }
 
 static void
@@ -161,7 +152,6 @@ run_job(struct sim *sim, struct sim_thread *t)
     struct sim_process *p = t->process;
     t->job_ns = HW_NEVER;
     if (!hw_scheduler_must_yield(&p->scheduler, &t->record, sim->now_ns)) return;
-    bool clean = t->clean_resume == t->record.resumes;
     t->in_job = true;
     atomic_store_explicit(&t->record.yielding, true, memory_order_relaxed);
     sim_leave_gvl(sim, t, SIM_PARKS);
@@ -172,11 +162,10 @@ run_job(struct sim *sim, struct sim_thread *t)
     }
     t->record.parked = true;
     t->parked_ns = t->ready_ns = sim->now_ns;
-    t->bound_ns = clean ? HW_NEVER : sim->now_ns + FIRST_PARK_NS;
     t->next = p->parked;
     p->parked = t;
     wait_at_gate(p, t);
-    earlier(&p->look_ns, looks_at_ns(t));
+    earlier(&p->look_ns, t->at_ns);
 }
 
 static uint64_t
@@ -190,7 +179,7 @@ static void
 look_at_gate(struct sim *sim, struct sim_process *p, struct sim_thread **link)
 {
     struct sim_thread *t = *link;
-    if (sim->now_ns < t->bound_ns && !hw_scheduler_gate_open(&p->scheduler, &t->record, sim->now_ns)) {
+    if (!hw_scheduler_gate_open(&p->scheduler, &t->record, sim->now_ns)) {
         wait_at_gate(p, t);
         find_next_look(p);
         return;
@@ -222,7 +211,7 @@ park_ends(struct sim *sim, struct sim_process *p)
 {
     bool starves = sim->now_ns >= starves_at_ns(p);
     for (struct sim_thread **link = &p->parked; *link; link = &(*link)->next) {
-        bool looks = sim->now_ns >= looks_at_ns(*link) || (starves && p->scheduler.admitted == &(*link)->record);
+        bool looks = sim->now_ns >= (*link)->at_ns || (starves && p->scheduler.admitted == &(*link)->record);
         if (!looks) continue;
         look_at_gate(sim, p, link);
         return true;

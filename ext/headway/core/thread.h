@@ -91,7 +91,8 @@ struct hw_thread {
     bool overtaken;          /* in its turn, which goes on when it is admitted again */
     uint64_t fresh_burst_ns; /* the burst it was born with */
     uint64_t asked_ns;
-    uint64_t clean_resume;   /* hold in which a park may be long: see yield.c */
+    uint64_t job_resume;     /* hold in which the job triggered itself, from where: see yield.c */
+    uintptr_t job_frame;
     uint64_t opened_ns;      /* since when the gate is open for it */
     bool main;               /* the process's main thread: it alone runs trap handlers */
     bool seen;               /* by the walk over Thread.list */

@@ -150,7 +150,6 @@ clean_up(void)
     vm_headway_stop();
     end_everybody();
     atomic_store(&vm.slice_ns, MS(20));
-    atomic_store(&vm.first_park_ns, MS(5));
 }
 
 /* Waiting for what is to come. What lies beyond 20 ms between two looks doesn't count: a machine that is stopped or busy with others

@@ -11,7 +11,6 @@
 #define SWITCH_NS US(5)      /* from one holder to the next */
 #define CHECKS_NS US(20)     /* between two interrupt checks at most */
 #define WAKE_NS US(30)       /* until a native thread that was woken runs */
-#define FIRST_PARK_NS MS(5)  /* as in yield.c */
 #define VM_SLICE_NS MS(100)
 #define MOST 40
 
@@ -27,10 +26,8 @@ struct actor {
     double spread;              /* 0: always so long; 1: exponentially distributed */
     uint64_t left_ns;           /* of its computation */
     uint64_t at_ns;             /* when it wakes, of its own accord or because it was woken */
-    uint64_t bound_ns;          /* of its park */
     uint64_t job_ns;            /* when it runs the job; HW_NEVER */
     bool in_job;
-    uint64_t clean_resume;
     uint64_t ran_ns;
 };
 
@@ -137,7 +134,6 @@ wait_at_gate(struct actor *actor)
 static inline void
 park(struct actor *actor)
 {
-    bool clean = actor->clean_resume == actor->thread->resumes;
     actor->in_job = true;
     actor->thread->yielding = true;
     leave(actor);
@@ -150,7 +146,6 @@ park(struct actor *actor)
         return;
     }
     actor->where = PARKS;
-    actor->bound_ns = clean ? HW_NEVER : world.now + FIRST_PARK_NS;
     wait_at_gate(actor);
 }
 
@@ -173,12 +168,9 @@ take_gvl(void)
     carry_out();
     actor->thread->yielding = false;
     if (actor->in_job) {
-        /* As on_job's loop: look again; the second time round the entry is a clean one. */
+        /* As on_clean_entry's loop: look again. */
         actor->in_job = false;
-        if (must_yield(actor->thread)) {
-            actor->clean_resume = actor->thread->resumes;
-            actor->job_ns = world.now + US(1);
-        }
+        if (must_yield(actor->thread)) actor->job_ns = world.now + US(1);
     }
 }
 
@@ -202,8 +194,7 @@ static inline void
 wake(struct actor *actor)
 {
     if (actor->where == PARKS) {
-        bool bounded = world.now >= actor->bound_ns;
-        if (!bounded && !hw_scheduler_gate_open(&world.scheduler, actor->thread, world.now)) {
+        if (!hw_scheduler_gate_open(&world.scheduler, actor->thread, world.now)) {
             wait_at_gate(actor);
             return;
         }
@@ -231,7 +222,6 @@ wakes_at(const struct actor *actor)
     if (actor->where != PARKS) return HW_NEVER;
     uint64_t at_ns = hw_scheduler_starves_at_ns(&world.scheduler, actor->thread);
     earlier(&at_ns, actor->at_ns);
-    earlier(&at_ns, actor->bound_ns);
     return at_ns;
 }
 

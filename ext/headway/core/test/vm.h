@@ -164,7 +164,6 @@ vm_boot(void)
 {
     vm_init_locks();
     atomic_store(&vm.slice_ns, MS(20));
-    atomic_store(&vm.first_park_ns, MS(5));
     VM_ASSERT(hw_runtime_init(&runtime, vm_trigger));
     pthread_atfork(vm_before_fork, vm_after_fork_parent, vm_after_fork_child);
     current = vm_take_thread();

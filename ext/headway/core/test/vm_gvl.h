@@ -12,7 +12,7 @@
 #define MS(ms) ((uint64_t)((ms) * 1e6))
 #define US(us) ((uint64_t)((us) * 1e3))
 #define VM_THREADS 64
-#define DECLINED_RETRY_NS US(100)
+#define ALONE_NS US(100)
 
 struct vm_thread {
     struct hw_thread *_Atomic record; /* the thread-specific key */
@@ -37,7 +37,6 @@ static struct {
     struct vm_thread *_Atomic running;
     struct vm_thread *head, *tail;
     unsigned alive;
-    atomic_ullong first_park_ns;      /* 5 ms, as in yield.c */
     atomic_ullong slice_ns;           /* the VM's own time slice: 100 ms, but tests are short */
     atomic_ullong progress;           /* holds that began */
     atomic_ullong jobs, raises;

@@ -6,7 +6,6 @@
 
 struct vm_park {
     struct hw_thread *record;
-    uint64_t until_ns;
     bool wait;
 };
 
@@ -14,7 +13,7 @@ static inline void *
 vm_park(void *arg)
 {
     struct vm_park *park = arg;
-    if (park->wait) hw_runtime_park(&runtime, park->record, park->until_ns);
+    if (park->wait) hw_runtime_park(&runtime, park->record);
     return park;
 }
 
@@ -25,19 +24,13 @@ vm_unpark(void *arg)
 }
 
 static inline bool
-vm_give_way(struct hw_thread *record, uint64_t until_ns)
+vm_give_way(struct hw_thread *record)
 {
-    struct vm_park park = { record, until_ns, runtime.scheduler.policy.kind == HW_FAIR };
+    struct vm_park park = { record, runtime.scheduler.policy.kind == HW_FAIR };
     atomic_store(&record->interrupted, false);
     record->yielding = true;
     bool ran = vm_nogvl(vm_park, &park, vm_unpark, &park) != NULL;
     record->yielding = false;
-    if (!ran) {
-        pthread_mutex_lock(&runtime.lock);
-        uint64_t at_ns = hw_now_ns() + DECLINED_RETRY_NS;
-        if (at_ns < runtime.tick_ns) hw_ticker_at(&runtime, at_ns);
-        pthread_mutex_unlock(&runtime.lock);
-    }
     return ran && !atomic_load(&record->interrupted);
 }
 
@@ -52,23 +45,38 @@ vm_must_yield(struct hw_thread *record)
 }
 
 static inline void
+vm_leave_alone(struct hw_thread *record)
+{
+    pthread_mutex_lock(&runtime.lock);
+    uint64_t until_ns = hw_now_ns() + ALONE_NS;
+    if (record->protected_ns < until_ns) record->protected_ns = until_ns;
+    if (until_ns < runtime.tick_ns) hw_ticker_at(&runtime, until_ns);
+    pthread_mutex_unlock(&runtime.lock);
+}
+
+/* All checks look alike here, so that where the job triggered itself needs no telling. */
+static inline void
 vm_job(void)
 {
     struct hw_thread *record = atomic_load(&current->record);
     VM_ASSERT(!current->in_job);
-    if (record == NULL || !vm_must_yield(record)) return;
+    if (record == NULL) return;
+    bool again = record->job_resume == record->resumes;
+    record->job_resume = 0;
+    if (!vm_must_yield(record)) return;
+    if (!again) {
+        record->job_resume = record->resumes;
+        atomic_store(&current->job_due, true);
+        return;
+    }
     current->in_job = true;
     atomic_fetch_add(&vm.jobs, 1);
-    bool clean = record->clean_resume == record->resumes;
-    record->clean_resume = 0;
-    uint64_t until_ns = clean ? HW_NEVER : hw_now_ns() + atomic_load(&vm.first_park_ns);
-    while (vm_give_way(record, until_ns) && vm_must_yield(record)) {
-        if (!clean) {
-            record->clean_resume = record->resumes;
-            atomic_store(&current->job_due, true);
+    do {
+        if (!vm_give_way(record)) {
+            vm_leave_alone(record);
             break;
         }
-    }
+    } while (vm_must_yield(record));
     current->in_job = false;
 }
 
@@ -101,7 +109,7 @@ vm_check_interrupts(void)
         atomic_store(&current->pending, false);
         atomic_fetch_add(&vm.raises, 1);
     }
-    if (atomic_exchange(&current->job_due, false)) vm_job();
+    while (atomic_exchange(&current->job_due, false)) vm_job();
     if (hw_now_ns() - current->resumed_ns > atomic_load(&vm.slice_ns)) vm_slice();
 }
 
