@@ -21,7 +21,7 @@ hw_runtime_after_fork_child(struct hw_runtime *rt)
     pthread_mutex_init(&rt->lock, NULL);
     hw_cond_init(&rt->ticker_cond);
     hw_recorder_after_fork_child(&rt->recorder);
-    rt->ticker_runs = rt->ticker_must_end = rt->poll_due = rt->sample_due = false;
+    rt->ticker_runs = rt->ticker_must_end = rt->ticker_called = rt->poll_due = rt->sample_due = false;
     rt->tick_ns = rt->watch_ns = rt->ticker_wake_ns = HW_NEVER;
 
     /* The forking thread runs, but a missed event may have left its record in another state: know it by its pthread. */

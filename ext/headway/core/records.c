@@ -67,7 +67,6 @@ hw_runtime_discard(struct hw_runtime *rt, struct hw_thread *thread)
     if (hw_recording(&rt->recorder)) hw_feed_event(rt, thread, HW_EVENT_EXITED, false, 0, now);
     hw_record_retire(rt, thread);
     hw_orders_carry_out(rt, &orders, now);
-    pthread_mutex_unlock(&rt->lock);
     hw_orders_finish(rt, &orders);
 }
 

@@ -23,34 +23,37 @@ hw_orders_preempt(struct hw_runtime *rt, struct hw_thread *holder)
     hw_ticker_poll(rt);
 }
 
-/* Under the lock, so that a parked thread that finds its gate open has been woken, too. */
-static void
-wake(struct hw_runtime *rt, struct hw_thread *thread)
-{
-#ifdef HW_TEST
-    if (rt->drop_wakes > 0) {
-        rt->drop_wakes--;
-        return;
-    }
-#else
-    (void)rt;
-#endif
-    pthread_cond_signal(&thread->parked_cond);
-}
-
 void
 hw_orders_carry_out(struct hw_runtime *rt, struct hw_orders *orders, uint64_t now)
 {
     atomic_store_explicit(&rt->ready, rt->scheduler.counts[HW_IS_READY], memory_order_relaxed);
     if (hw_scheduler_contended(&rt->scheduler)) rt->contended_ns = now;
     if (orders->preempt && !orders->self) hw_orders_preempt(rt, orders->preempt);
-    if (orders->wake) wake(rt, orders->wake);
     if (orders->tick_ns < rt->tick_ns) hw_ticker_at(rt, orders->tick_ns);
+#ifdef HW_TEST
+    if (orders->wake && rt->drop_wakes > 0) {
+        rt->drop_wakes--;
+        orders->wake = NULL;
+    }
+#endif
+}
+
+/* Whoever is woken takes the lock. Woken while it is held, perhaps in place of its holder, it waits for it, and is woken a second time:
+ * by then the system may prefer others on that processor, for milliseconds. */
+void
+hw_runtime_unlock(struct hw_runtime *rt)
+{
+    bool called = rt->ticker_called;
+    rt->ticker_called = false;
+    pthread_mutex_unlock(&rt->lock);
+    if (called) pthread_cond_signal(&rt->ticker_cond);
 }
 
 void
 hw_orders_finish(struct hw_runtime *rt, const struct hw_orders *orders)
 {
+    hw_runtime_unlock(rt);
+    if (orders->wake) pthread_cond_signal(&orders->wake->parked_cond);
     if (orders->self) rt->trigger();
 }
 
@@ -89,7 +92,6 @@ hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event 
         if (event == HW_EVENT_EXITED) hw_record_retire(rt, thread);
         hw_orders_carry_out(rt, &orders, now);
     }
-    pthread_mutex_unlock(&rt->lock);
     hw_orders_finish(rt, &orders);
 }
 
@@ -113,7 +115,6 @@ hw_runtime_set_class(struct hw_runtime *rt, struct hw_thread *thread, enum hw_cl
         hw_scheduler_tick(&rt->scheduler, now, &orders);
         hw_orders_carry_out(rt, &orders, now);
     }
-    pthread_mutex_unlock(&rt->lock);
     hw_orders_finish(rt, &orders);
 }
 
@@ -170,7 +171,7 @@ hw_runtime_configure(struct hw_runtime *rt, const struct hw_policy *policy, enum
     set_policy(rt, policy, preempt);
     hw_park_end_all(rt);
     hw_ticker_at(rt, hw_now_ns());
-    pthread_mutex_unlock(&rt->lock);
+    hw_runtime_unlock(rt);
     if (!signals) hw_signal_restore();
     hw_ticker_ensure(rt);
 }

@@ -58,6 +58,7 @@ struct hw_runtime {
     pthread_t ticker;
     pthread_cond_t ticker_cond;
     bool ticker_runs, ticker_must_end, poll_due;
+    bool ticker_called;     /* to be woken as soon as the lock is released: hw_runtime_unlock */
     bool sample_due;        /* observe: the next job looks at its thread's stack */
     uint64_t watch_ns;      /* when the ticker looks for waits that last too long: feed.c */
     uint64_t ticker_wake_ns;  /* when the ticker wakes by itself */
@@ -110,7 +111,10 @@ void hw_runtime_park(struct hw_runtime *runtime, struct hw_thread *thread);
 void hw_runtime_await_switch(struct hw_runtime *runtime, struct hw_thread *thread);
 void hw_runtime_unpark(struct hw_runtime *runtime, struct hw_thread *thread);
 
-/* Inside the runtime; the lock is held but for finish, which does what must be done after it was released. */
+/* Releases the lock, after hw_ticker_at, _watch or _poll. */
+void hw_runtime_unlock(struct hw_runtime *runtime);
+
+/* Inside the runtime; the lock is held. finish releases it and does what must be done after that. */
 void hw_orders_preempt(struct hw_runtime *runtime, struct hw_thread *holder);
 void hw_orders_carry_out(struct hw_runtime *runtime, struct hw_orders *orders, uint64_t now);
 void hw_orders_finish(struct hw_runtime *runtime, const struct hw_orders *orders);
