@@ -127,7 +127,7 @@ set_thread_quantum_ns(VALUE self, VALUE thread, VALUE ns)
     pthread_mutex_lock(&hw_runtime.lock);
     record->quantum_ns = quantum_ns;
     hw_ticker_at(&hw_runtime, hw_now_ns());
-    pthread_mutex_unlock(&hw_runtime.lock);
+    hw_runtime_unlock(&hw_runtime);
     return Qtrue;
 }
 

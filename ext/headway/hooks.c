@@ -3,7 +3,8 @@
  * on_event may run with or without the GVL, under the VM's scheduler lock, and on another thread than the one it is about; so it
  * calls nothing that allocates through Ruby, blocks, or looks at Ruby's notion of the current thread. Exceptions:
  *   STARTED  runs on the creating thread, with the GVL and without the scheduler lock: records are allocated there.
- *   RESUMED  runs on the thread itself, which may therefore read its Ractor's local storage and trigger a job for itself.
+ *   RESUMED  runs on the thread itself, which may therefore read its Ractor's local storage and its interrupt flags, and trigger a
+ *            job for itself.
  *
  * Threads of other Ractors have a GVL of their own and are left alone: their record is dropped at their first RESUMED. */
 #include "binding.h"
@@ -65,6 +66,7 @@ on_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, voi
             }
             record->ractor_known = true;
         }
+        record->called_back = rb_thread_interrupted(data->thread);
         hw_runtime_event(&hw_runtime, record, HW_EVENT_RESUMED);
         break;
       case RUBY_INTERNAL_THREAD_EVENT_SUSPENDED:

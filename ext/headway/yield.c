@@ -12,10 +12,12 @@
  * takes.
  *
  * What unwinds. From when the VM takes an exception out of a thread's queue until it is rescued, there are interrupt checks: when
- * its `exception` is called, and at each frame that it leaves. Another one raised into the thread by then takes its place, and
- * nobody sees the first. So it is on any Ruby whose timer strikes there, but we strike a hundred times as often. Hence who may have
- * got an exception, being called back, is left alone for ALONE_NS; and an entry counts as clean only from where the job triggered
- * itself, by the address of its frame: had there been an exception, the next check would be a deeper one or one further up.
+ * its `exception` is called, at each frame that it leaves, in an ensure clause. Another one raised into the thread by then takes its
+ * place, and nobody sees the first. So it is on any Ruby whose timer strikes there, but we strike a hundred times as often. Hence:
+ * who gets the GVL with an interrupt pending, which nobody else can make later in a hold, is left alone for a while (the policy's
+ * alone_ns). For what the thread itself lets in, with Thread.handle_interrupt or in a trap, an entry counts as clean only from where
+ * the job triggered itself, by the address of its frame: had there been an exception, the next check would be in a deeper one. (A
+ * kill let in so and an ensure clause of the same method are not told apart.)
  *
  * on_job: with the GVL, on the holder, POSTPONED_JOB and TRAP masked. Doesn't allocate, raise or call a Ruby method.
  * park:   without the GVL. unpark: any thread, under the VM's interrupt lock of the parked thread. */
@@ -35,6 +37,13 @@
 int rb_thread_check_trap_pending(void);
 #else
 #define rb_thread_check_trap_pending() false /* then a trap may wait for a park to end */
+#endif
+
+/* With the address sanitizer variables are not on the stack. */
+#ifdef __GNUC__
+#define FRAME(variable) ((uintptr_t)__builtin_frame_address(0))
+#else
+#define FRAME(variable) ((uintptr_t)&(variable))
 #endif
 
 static rb_postponed_job_handle_t job;
@@ -67,17 +76,13 @@ unpark(void *arg)
     hw_runtime_unpark(&hw_runtime, p->record);
 }
 
-/* Much longer than it takes to unwind, and short for those who wait. */
-#define ALONE_NS (100 * HW_NS_PER_US)
-
 static void
 leave_alone(struct hw_thread *record)
 {
     pthread_mutex_lock(&hw_runtime.lock);
-    uint64_t until_ns = hw_now_ns() + ALONE_NS;
-    if (record->protected_ns < until_ns) record->protected_ns = until_ns;
+    uint64_t until_ns = hw_scheduler_leave_alone(&hw_runtime.scheduler, record, hw_now_ns());
     if (until_ns < hw_runtime.tick_ns) hw_ticker_at(&hw_runtime, until_ns);
-    pthread_mutex_unlock(&hw_runtime.lock);
+    hw_runtime_unlock(&hw_runtime);
 }
 
 /* One round without the GVL. False when the VM declined, with any interrupt pending, or wants the thread's attention. */
@@ -122,11 +127,11 @@ static void
 on_clean_entry(struct hw_thread *record, VALUE thread)
 {
     do {
-        if (!give_way(record) || rb_thread_interrupted(thread)) {
+        if (!give_way(record) || rb_thread_interrupted(thread) || trap_pending(record)) {
             leave_alone(record);
             return;
         }
-    } while (!trap_pending(record) && must_yield(record));
+    } while (must_yield(record));
 }
 
 static void
@@ -142,10 +147,10 @@ on_job(void *unused)
         if ((again ? must_yield(record) : blame_and_must_yield(record)) && !trap_pending(record)) {
             if (!again) {
                 record->job_resume = record->resumes;
-                record->job_frame = (uintptr_t)&saved_errno;
+                record->job_frame = FRAME(saved_errno);
                 rb_postponed_job_trigger(job);
             }
-            else if (record->job_frame == (uintptr_t)&saved_errno) {
+            else if (record->job_frame == FRAME(saved_errno)) {
                 on_clean_entry(record, thread);
             }
             else {

@@ -12,6 +12,7 @@ const struct hw_policy hw_policy_default = {
     .starvation_ns = 100 * HW_NS_PER_MS,
     .protection_ns = 5 * HW_NS_PER_MS,
     .brief_ns = 200 * HW_NS_PER_US,
+    .alone_ns = 100 * HW_NS_PER_US,
     .granularity_ns = 1 * HW_NS_PER_MS,
     .switches_per_s = 1000,
     .linger_ns = 50 * HW_NS_PER_US,
@@ -133,7 +134,7 @@ quantum_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *hold
 {
     uint64_t quantum_ns = hw_policy_quantum_ns(policy, holder);
     if (policy->vm_slice_ns && quantum_ns >= policy->vm_slice_ns) return HW_NEVER;
-    return later(holder->resumed_ns, rivals->contended_ns) + quantum_ns;
+    return later(later(holder->resumed_ns, rivals->contended_ns) + quantum_ns, holder->protected_ns);
 }
 
 uint64_t

@@ -48,6 +48,7 @@ struct hw_policy {
     uint64_t protection_ns;  /* and for so long at least */
     uint64_t brief_ns;       /* a hold that ends of its own accord within this is brief. A batch thread whose last two were is left alone
                                 for so long: the next one mostly is, too, and two switches cost more than others gain by them */
+    uint64_t alone_ns;       /* who may have been called back for an exception is left alone for so long: yield.c says why */
     uint64_t granularity_ns; /* upper bound of the run time kept before a forced switch, once the budget is spent */
     unsigned switches_per_s; /* the budget: forced switches a second that cost no granularity */
     uint64_t linger_ns;      /* the GVL is kept free for so long when an interactive thread is expected right back; 0: never */

@@ -219,6 +219,13 @@ hw_scheduler_ready(struct hw_scheduler *s, struct hw_thread *thread, uint64_t no
     hw_orders_give(s, now, orders);
 }
 
+uint64_t
+hw_scheduler_leave_alone(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
+{
+    if (thread->protected_ns < now + s->policy.alone_ns) thread->protected_ns = now + s->policy.alone_ns;
+    return thread->protected_ns;
+}
+
 void
 hw_scheduler_resumed(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now, struct hw_orders *orders)
 {
@@ -232,6 +239,7 @@ hw_scheduler_resumed(struct hw_scheduler *s, struct hw_thread *thread, uint64_t 
         hw_histogram_record(&s->account.wait, waited_ns);
         if (now >= hw_scheduler_starves_at_ns(s, thread)) thread->protected_ns = now + s->policy.protection_ns;
     }
+    if (thread->called_back) hw_scheduler_leave_alone(s, thread, now);
     enter(s, thread, HW_RUNNING, now);
     take_hold(s, thread, now);
 

@@ -82,6 +82,8 @@ void hw_scheduler_tick(struct hw_scheduler *scheduler, uint64_t now, struct hw_o
 /* Called by the running thread itself. */
 void hw_scheduler_collected(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t spent_ns);
 void hw_scheduler_set_class(struct hw_scheduler *scheduler, struct hw_thread *thread, enum hw_class set_class, uint64_t now);
+/* It may unwind: not preempted until the time that is returned. */
+uint64_t hw_scheduler_leave_alone(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now);
 bool hw_scheduler_must_yield(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now);
 
 /* Whether a thread that gives way may leave the gate, and when it may at the latest (HW_NEVER: when its turn comes). */

@@ -71,6 +71,7 @@ struct hw_thread {
     bool alarmed;            /* recording: its wait, which lasts, has sounded the alarm */
     bool ending;             /* its block is done: what the VM does now must not be torn apart */
     bool ractor_known;       /* it was seen running in the main Ractor */
+    bool called_back;        /* it got the GVL with an interrupt pending: perhaps an exception; its own thread's */
     bool parked;             /* inside hw_runtime_park */
     atomic_bool open;        /* the gate is open for it */
     atomic_bool interrupted; /* the VM wants it back */
@@ -84,7 +85,7 @@ struct hw_thread {
 
     struct hw_thread *next;
     struct hw_thread *gate_next, *gate_prev;
-    uint64_t protected_ns;   /* not preempted before this time: it starved */
+    uint64_t protected_ns;   /* not preempted before this time: it starved, or may unwind */
     uint64_t quantum_ns;     /* its own; 0 = the process's */
     uint64_t turn_burst_ns;  /* its burst when its turn as the admitted thread began */
     uint64_t turn_ns;        /* for how long it was admitted in this turn, not counting the current admission */

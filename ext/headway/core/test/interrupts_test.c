@@ -14,12 +14,25 @@ storm(void *arg)
     return NULL;
 }
 
+static void
+raiser(void *arg)
+{
+    (void)arg;
+    uint64_t state = test_seed();
+    while (!atomic_load(&curtain)) {
+        vm_raise(&vm.threads[1 + test_random_of(&state) % 4]);
+        vm_sleep(US(100));
+        atomic_fetch_add(&current->rounds, 1);
+    }
+}
+
 TEST(interrupts_by_the_thousand_lose_nobody)
 {
     atomic_bool over = false;
     vm_headway_start(HW_FAIR, MS(5), HW_SIGNAL);
     for (int i = 0; i < 4; i++) vm_thread_start(hog, NULL);
     for (int i = 0; i < 2; i++) vm_thread_start(napper, NULL);
+    vm_thread_start(raiser, NULL);
     unsigned long long raises = atomic_load(&vm.raises);
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, storm, &over) == 0);

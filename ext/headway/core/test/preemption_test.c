@@ -128,6 +128,30 @@ TEST(a_hold_is_as_brief_without_the_collections_in_it)
     world_end();
 }
 
+TEST(who_may_unwind_is_left_alone_for_a_while)
+{
+    static const enum hw_policy_kind kinds[] = { HW_FAIR, HW_QUANTUM };
+    for (unsigned i = 0; i < 2; i++) {
+        world_start(kinds[i]);
+        struct hw_thread *io = sleeper(), *hog = running_hog();
+        blocks(hog);
+        hog->called_back = true;
+        resumed(hog);
+        ready(io);
+        CHECK(world.orders.preempt == NULL && !must_yield(hog));
+        CHECK_EQUAL(world.now + hw_policy_default.alone_ns, hog->protected_ns);
+
+        advance(MS(200));
+        tick();
+        CHECK(world.orders.preempt == hog && must_yield(hog));
+        hw_scheduler_leave_alone(s, hog, world.now);
+        CHECK(!must_yield(hog));
+        advance(hw_policy_default.alone_ns);
+        CHECK(must_yield(hog));
+        world_end();
+    }
+}
+
 TEST(alone_nothing_happens)
 {
     world_start(HW_FAIR);
@@ -181,4 +205,4 @@ TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once }
       { "retry", a_lost_preemption_is_asked_for_again }, { "burst", an_interactive_holder_keeps_its_burst },
       { "brief", a_batch_thread_that_blocks_soon_is_left_alone },
       { "collection", a_hold_is_as_brief_without_the_collections_in_it },
-      { "alone", alone_nothing_happens }, { "budget", forced_switches_over_the_budget_cost_granularity })
+      { "unwinds", who_may_unwind_is_left_alone_for_a_while }, { "alone", alone_nothing_happens }, { "budget", forced_switches_over_the_budget_cost_granularity })

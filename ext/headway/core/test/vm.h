@@ -38,10 +38,11 @@ vm_take_thread(void)
         struct vm_thread *thread = &vm.threads[i];
         if (thread->used) continue;
         thread->used = true;
-        thread->asleep = thread->in_job = false;
+        thread->asleep = thread->in_job = thread->took = false;
         atomic_store(&thread->record, NULL);
         atomic_store(&thread->job_due, false);
         atomic_store(&thread->pending, false);
+        atomic_store(&thread->raised, false);
         atomic_store(&thread->rounds, 0);
         vm.alive++;
         return thread;

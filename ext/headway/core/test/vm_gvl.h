@@ -12,7 +12,6 @@
 #define MS(ms) ((uint64_t)((ms) * 1e6))
 #define US(us) ((uint64_t)((us) * 1e3))
 #define VM_THREADS 64
-#define ALONE_NS US(100)
 
 struct vm_thread {
     struct hw_thread *_Atomic record; /* the thread-specific key */
@@ -23,10 +22,11 @@ struct vm_thread {
     void *arg;
 
     atomic_bool job_due, pending;     /* interrupt bits */
+    atomic_bool raised;               /* an exception in its queue */
     pthread_mutex_t interrupt_lock;
     void (*unblock)(void *);
     void *unblock_arg;
-    bool in_job;
+    bool in_job, took;                /* took: an exception it has yet to raise */
     uint64_t resumed_ns;
     atomic_ullong rounds;             /* of its body: whoever stands still doesn't count on */
 };
@@ -63,6 +63,7 @@ vm_event(struct vm_thread *thread, enum hw_event event)
     struct hw_thread *record = atomic_load(&thread->record);
     if (record == NULL) return;
     if (event == HW_EVENT_EXITED) atomic_store(&thread->record, NULL);
+    if (event == HW_EVENT_RESUMED) record->called_back = atomic_load(&thread->pending);
     hw_runtime_event(&runtime, record, event);
 }
 
@@ -126,12 +127,12 @@ vm_release(void)
     pthread_mutex_unlock(&vm.lock);
 }
 
-/* A blocking region with RB_NOGVL_INTR_FAIL. */
+/* A blocking region with RB_NOGVL_INTR_FAIL, in the job. */
 static inline void *
 vm_nogvl(void *(*function)(void *), void *arg, void (*unblock)(void *), void *unblock_arg)
 {
     pthread_mutex_lock(&current->interrupt_lock);
-    bool declines = atomic_load(&current->job_due) || atomic_load(&current->pending);
+    bool declines = atomic_load(&current->pending);
     if (!declines) {
         current->unblock = unblock;
         current->unblock_arg = unblock_arg;
@@ -148,7 +149,7 @@ vm_nogvl(void *(*function)(void *), void *arg, void (*unblock)(void *), void *un
     return result;
 }
 
-/* Thread#raise: any thread, the target lives. */
+/* Any thread, even one the VM doesn't know; the target lives. */
 static inline void
 vm_interrupt(struct vm_thread *thread)
 {
@@ -156,6 +157,15 @@ vm_interrupt(struct vm_thread *thread)
     atomic_store(&thread->pending, true);
     if (thread->unblock) thread->unblock(thread->unblock_arg);
     pthread_mutex_unlock(&thread->interrupt_lock);
+}
+
+/* Thread#raise: with the GVL, the target lives. */
+static inline void
+vm_raise(struct vm_thread *thread)
+{
+    VM_ASSERT(atomic_load(&vm.running) == current);
+    atomic_store(&thread->raised, true);
+    vm_interrupt(thread);
 }
 
 static inline void

@@ -26,6 +26,7 @@ vm_unpark(void *arg)
 static inline bool
 vm_give_way(struct hw_thread *record)
 {
+    VM_ASSERT(!current->took);
     struct vm_park park = { record, runtime.scheduler.policy.kind == HW_FAIR };
     atomic_store(&record->interrupted, false);
     record->yielding = true;
@@ -48,10 +49,9 @@ static inline void
 vm_leave_alone(struct hw_thread *record)
 {
     pthread_mutex_lock(&runtime.lock);
-    uint64_t until_ns = hw_now_ns() + ALONE_NS;
-    if (record->protected_ns < until_ns) record->protected_ns = until_ns;
+    uint64_t until_ns = hw_scheduler_leave_alone(&runtime.scheduler, record, hw_now_ns());
     if (until_ns < runtime.tick_ns) hw_ticker_at(&runtime, until_ns);
-    pthread_mutex_unlock(&runtime.lock);
+    hw_runtime_unlock(&runtime);
 }
 
 /* All checks look alike here, so that where the job triggered itself needs no telling. */
@@ -105,11 +105,14 @@ vm_slice(void)
 static inline void
 vm_check_interrupts(void)
 {
-    if (atomic_load(&current->pending)) {
-        atomic_store(&current->pending, false);
-        atomic_fetch_add(&vm.raises, 1);
+    for (;;) {
+        bool job = atomic_exchange(&current->job_due, false), interrupted = atomic_exchange(&current->pending, false);
+        if (!job && !interrupted) break;
+        current->took = interrupted && atomic_exchange(&current->raised, false);
+        if (job) vm_job();
+        current->took = false;
+        if (interrupted) atomic_fetch_add(&vm.raises, 1);
     }
-    while (atomic_exchange(&current->job_due, false)) vm_job();
     if (hw_now_ns() - current->resumed_ns > atomic_load(&vm.slice_ns)) vm_slice();
 }
 
