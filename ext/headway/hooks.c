@@ -147,6 +147,14 @@ on_thread_end(rb_event_flag_t event, VALUE unused_data, VALUE unused_self, ID un
     RB_GC_GUARD(name);
 }
 
+/* The VM's timer: every 10 ms while threads compete, on the holder, with the GVL. The last resort of a preemption that went astray, as
+ * the ticker's does when a thread was just created: the VM takes that one for the one that runs. */
+static void
+on_vm_tick(rb_event_flag_t event, VALUE unused_data, VALUE unused_self, ID unused_method, VALUE unused_class)
+{
+    if (atomic_load_explicit(&hw_runtime.active, memory_order_relaxed) && hw_in_main_ractor()) hw_trigger();
+}
+
 /* -- installing --------------------------------------------------------------------------------------------------------- */
 
 /* Every living thread of the main Ractor gets a record; those that ended while no hooks were there lose theirs. */
@@ -186,6 +194,7 @@ hw_hooks_add(void)
             RUBY_INTERNAL_THREAD_EVENT_STARTED | RUBY_INTERNAL_THREAD_EVENT_READY | RUBY_INTERNAL_THREAD_EVENT_RESUMED |
             RUBY_INTERNAL_THREAD_EVENT_SUSPENDED | RUBY_INTERNAL_THREAD_EVENT_EXITED, NULL);
         rb_add_event_hook(on_thread_end, RUBY_EVENT_THREAD_END, Qnil);
+        rb_add_event_hook(on_vm_tick, RUBY_INTERNAL_EVENT_SWITCH, Qnil);
         hooked_in = getpid();
     }
     return NULL;
@@ -199,6 +208,7 @@ hw_hooks_remove(void)
     if (hook == NULL || hooked_in != getpid()) return;
     rb_internal_thread_remove_event_hook(hook);
     rb_remove_event_hook(on_thread_end);
+    rb_remove_event_hook(on_vm_tick);
     hook = NULL;
 }
 

@@ -40,6 +40,23 @@ class WakeUpTest < Harness::TrapTest
     assert_operator times_late(own), :<=, waits.size / 2_000, "longest: #{waits.max(5)}"
   end
 
+  # The VM takes a thread that starts for the one that runs, and the ticker's trigger goes to that one.
+  test_under Harness::Modes::FAIR, "a holder that has just created a thread gives way" do
+    delays = Array.new(5) do
+      Thread.new do
+        Thread.current.priority = LONG_SLICES
+        compute(0.02)
+        created = now
+        born = nil
+        thread = Thread.new { born = now }
+        compute(0.5)
+        thread.join
+        born - created
+      end.value
+    end
+    assert_operator median(delays), :<, LATE, "delays: #{delays}"
+  end
+
   # A fiber takes the trigger with it when it is left.
   test_under Harness::Modes::FAIR, "a holder that switches fibers gives way" do
     stop = false
