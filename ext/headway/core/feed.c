@@ -125,7 +125,7 @@ hw_feed_start(struct hw_runtime *rt, const struct hw_recording *set)
     hw_feed_known(rt, now);
     for (struct hw_thread *thread = rt->scheduler.threads; thread; thread = thread->next) thread->alarmed = false;
     hw_feed_watch(rt, now);
-    pthread_mutex_unlock(&rt->lock);
+    hw_runtime_unlock(rt);
     return 0;
 }
 

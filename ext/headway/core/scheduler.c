@@ -331,7 +331,9 @@ hw_scheduler_must_yield(struct hw_scheduler *s, struct hw_thread *thread, uint64
 void
 hw_scheduler_collected(struct hw_scheduler *s, struct hw_thread *thread, uint64_t spent_ns)
 {
-    if (s->holder == thread) thread->burst_from_ns += spent_ns;
+    if (s->holder != thread) return;
+    thread->burst_from_ns += spent_ns;
+    thread->protected_ns += spent_ns;
 }
 
 /* -- settings ----------------------------------------------------------------------------------------------------------- */
