@@ -76,15 +76,6 @@ unpark(void *arg)
     hw_runtime_unpark(&hw_runtime, p->record);
 }
 
-static void
-leave_alone(struct hw_thread *record)
-{
-    pthread_mutex_lock(&hw_runtime.lock);
-    uint64_t until_ns = hw_scheduler_leave_alone(&hw_runtime.scheduler, record, hw_now_ns());
-    if (until_ns < hw_runtime.tick_ns) hw_ticker_at(&hw_runtime, until_ns);
-    hw_runtime_unlock(&hw_runtime);
-}
-
 /* One round without the GVL. False when the VM declined, with any interrupt pending, or wants the thread's attention. */
 static bool
 give_way(struct hw_thread *record)
@@ -128,7 +119,7 @@ on_clean_entry(struct hw_thread *record, VALUE thread)
 {
     do {
         if (!give_way(record) || rb_thread_interrupted(thread) || trap_pending(record)) {
-            leave_alone(record);
+            hw_runtime_leave_alone(&hw_runtime, record);
             return;
         }
     } while (must_yield(record));
@@ -154,7 +145,7 @@ on_job(void *unused)
                 on_clean_entry(record, thread);
             }
             else {
-                leave_alone(record);
+                hw_runtime_leave_alone(&hw_runtime, record);
             }
         }
     }

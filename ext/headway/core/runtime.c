@@ -104,6 +104,15 @@ hw_runtime_collected(struct hw_runtime *rt, struct hw_thread *thread, uint64_t s
 }
 
 void
+hw_runtime_leave_alone(struct hw_runtime *rt, struct hw_thread *thread)
+{
+    pthread_mutex_lock(&rt->lock);
+    uint64_t until_ns = hw_scheduler_leave_alone(&rt->scheduler, thread, hw_now_ns());
+    if (until_ns < rt->tick_ns) hw_ticker_at(rt, until_ns);
+    hw_runtime_unlock(rt);
+}
+
+void
 hw_runtime_set_class(struct hw_runtime *rt, struct hw_thread *thread, enum hw_class set_class)
 {
     struct hw_orders orders = { .tick_ns = HW_NEVER };

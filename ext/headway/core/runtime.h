@@ -103,6 +103,9 @@ void hw_runtime_set_class(struct hw_runtime *runtime, struct hw_thread *thread, 
 /* The thread, which runs, spent so long on a collection. */
 void hw_runtime_collected(struct hw_runtime *runtime, struct hw_thread *thread, uint64_t spent_ns);
 
+/* The current thread may unwind: it is not preempted for a while, and asked again then. */
+void hw_runtime_leave_alone(struct hw_runtime *runtime, struct hw_thread *thread);
+
 void hw_runtime_event(struct hw_runtime *runtime, struct hw_thread *thread, enum hw_event event);
 
 /* Waits until the gate opens for the thread or it is unparked. */

@@ -45,15 +45,6 @@ vm_must_yield(struct hw_thread *record)
     return must;
 }
 
-static inline void
-vm_leave_alone(struct hw_thread *record)
-{
-    pthread_mutex_lock(&runtime.lock);
-    uint64_t until_ns = hw_scheduler_leave_alone(&runtime.scheduler, record, hw_now_ns());
-    if (until_ns < runtime.tick_ns) hw_ticker_at(&runtime, until_ns);
-    hw_runtime_unlock(&runtime);
-}
-
 /* All checks look alike here, so that where the job triggered itself needs no telling. */
 static inline void
 vm_job(void)
@@ -73,7 +64,7 @@ vm_job(void)
     atomic_fetch_add(&vm.jobs, 1);
     do {
         if (!vm_give_way(record)) {
-            vm_leave_alone(record);
+            hw_runtime_leave_alone(&runtime, record);
             break;
         }
     } while (vm_must_yield(record));
