@@ -2,22 +2,6 @@
 
 #include "admission.h"
 
-/* -- the budget of forced switches -------------------------------------------------------------------------------------- */
-
-static uint64_t
-switch_level(const struct hw_scheduler *s, uint64_t now)
-{
-    uint64_t drained = hw_elapsed_ns(s->switch_drained_ns, now) / HW_NS_PER_US * s->policy.switches_per_s / 1000;
-    return s->switch_level > drained ? s->switch_level - drained : 0;
-}
-
-void
-hw_orders_count_forced_switch(struct hw_scheduler *s, uint64_t now)
-{
-    s->switch_level = switch_level(s, now) + 1000;
-    s->switch_drained_ns = now;
-}
-
 /* -- preempt ------------------------------------------------------------------------------------------------------------ */
 
 uint64_t
@@ -33,7 +17,7 @@ hw_orders_yield_at_ns(const struct hw_scheduler *s, const struct hw_thread *hold
         .turn_ends_ns = s->admitted ? hw_admission_turn_ends_ns(s) : HW_NEVER,
         .other_admitted = s->admitted != NULL && s->admitted != holder,
         .contended_ns = s->contended_ns,
-        .granularity_ns = hw_policy_granularity_ns(&s->policy, switch_level(s, now) / 1000),
+        .granularity_ns = hw_policy_granularity_ns(&s->policy, hw_elapsed_ns(now, s->switches_paid_ns)),
     };
     return hw_policy_yield_at_ns(&s->policy, holder, &rivals);
 }

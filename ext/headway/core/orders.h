@@ -13,6 +13,4 @@ void hw_orders_sample(struct hw_scheduler *scheduler, uint64_t now, struct hw_or
 /* When the holder must give way, as things are now. */
 uint64_t hw_orders_yield_at_ns(const struct hw_scheduler *scheduler, const struct hw_thread *holder, uint64_t now);
 
-void hw_orders_count_forced_switch(struct hw_scheduler *scheduler, uint64_t now);
-
 #endif

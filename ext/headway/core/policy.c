@@ -14,8 +14,10 @@ const struct hw_policy hw_policy_default = {
     .brief_ns = 200 * HW_NS_PER_US,
     .alone_ns = 100 * HW_NS_PER_US,
     .granularity_ns = 1 * HW_NS_PER_MS,
-    .switches_per_s = 1000,
-    .linger_ns = 50 * HW_NS_PER_US,
+    .linger_ns = 120 * HW_NS_PER_US,
+    .switch_debt_ns = 400 * HW_NS_PER_US,
+    .linger_debt = 4,
+    .credit_ns = 50 * HW_NS_PER_MS,
     .retry_ns = 2 * HW_NS_PER_MS,
 };
 
@@ -152,10 +154,15 @@ hw_policy_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *ho
 }
 
 uint64_t
-hw_policy_granularity_ns(const struct hw_policy *policy, uint64_t level)
+hw_policy_in_debt_until_ns(uint64_t until_ns, uint64_t debt_ns, uint64_t now)
 {
-    /* Free for a twentieth of a second's budget, then growing with what is over it: the rate settles at the budget. */
-    uint64_t free_level = policy->switches_per_s / 20;
-    uint64_t over = level > free_level ? level - free_level : 0;
-    return over >= free_level ? policy->granularity_ns : policy->granularity_ns * over / free_level;
+    return later(until_ns, now) + debt_ns;
+}
+
+uint64_t
+hw_policy_granularity_ns(const struct hw_policy *policy, uint64_t switches_debt_ns)
+{
+    /* Grows with what is over the credit, so that switches settle at the rate at which their debt is paid off. */
+    uint64_t over_ns = switches_debt_ns > policy->credit_ns ? switches_debt_ns - policy->credit_ns : 0;
+    return over_ns >= policy->credit_ns ? policy->granularity_ns : policy->granularity_ns * over_ns / policy->credit_ns;
 }

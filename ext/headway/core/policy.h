@@ -49,9 +49,13 @@ struct hw_policy {
     uint64_t brief_ns;       /* a hold that ends of its own accord within this is brief. A batch thread whose last two were is left alone
                                 for so long: the next one mostly is, too, and two switches cost more than others gain by them */
     uint64_t alone_ns;       /* who may have been called back for an exception is left alone for so long: yield.c says why */
-    uint64_t granularity_ns; /* upper bound of the run time kept before a forced switch, once the budget is spent */
-    unsigned switches_per_s; /* the budget: forced switches a second that cost no granularity */
-    uint64_t linger_ns;      /* the GVL is kept free for so long when an interactive thread is expected right back; 0: never */
+    uint64_t granularity_ns; /* upper bound of the run time kept before a forced switch, once they are in debt */
+    uint64_t linger_ns;      /* the GVL is kept free for so long when an interactive thread is expected right back; 0: never. About
+                                what two forced switches take on a virtual machine */
+    /* Forced switches and lingering are paid by batch threads, so both run into debt, which time pays off: one nanosecond each. */
+    uint64_t switch_debt_ns; /* for a forced switch: 2,500 a second are free of granularity, about a tenth of the time */
+    unsigned linger_debt;    /* for each nanosecond lingered: the GVL is kept free for a quarter of the time at the most */
+    uint64_t credit_ns;      /* a debt of up to this costs nothing yet */
     uint64_t retry_ns;       /* a preemption that nothing came of is asked for again after so long */
 };
 
@@ -104,8 +108,11 @@ uint8_t hw_policy_last_tier(uint8_t admitted, uint8_t waiting);
 /* When the holder must give way, or be judged again because it turns batch: HW_NEVER, or a time that may have passed. */
 uint64_t hw_policy_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder, const struct hw_rivals *rivals);
 
-/* The granularity once `level` forced switches are over the budget. */
-uint64_t hw_policy_granularity_ns(const struct hw_policy *policy, uint64_t level);
+/* Until when there is a debt, once one is added to it. */
+uint64_t hw_policy_in_debt_until_ns(uint64_t until_ns, uint64_t debt_ns, uint64_t now);
+
+/* The granularity while the debt of forced switches is that. */
+uint64_t hw_policy_granularity_ns(const struct hw_policy *policy, uint64_t switches_debt_ns);
 
 /* -- asked at every event ----------------------------------------------------------------------------------------------- */
 

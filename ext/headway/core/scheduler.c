@@ -200,6 +200,7 @@ void
 hw_scheduler_ready(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now, struct hw_orders *orders)
 {
     *orders = ORDERS_NONE;
+    hw_admission_end_linger(s, now);
     judge_holder(s, now);
     if (thread->state == HW_RUNNING) end_hold(s, thread, now);
     bool sliced = s->just_suspended == thread && hw_elapsed_ns(thread->resumed_ns, thread->since_ns) >= HW_VM_TICK_NS;
@@ -253,6 +254,7 @@ void
 hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now, struct hw_orders *orders)
 {
     *orders = ORDERS_NONE;
+    hw_admission_end_linger(s, now);
     judge_holder(s, now);
     if (thread->state == HW_RUNNING) end_hold(s, thread, now);
 
@@ -260,7 +262,7 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
         thread->account.preempted++;
         s->account.preempted++;
         hold_was(thread, false);
-        hw_orders_count_forced_switch(s, now);
+        s->switches_paid_ns = hw_policy_in_debt_until_ns(s->switches_paid_ns, s->policy.switch_debt_ns, now);
         enter(s, thread, HW_READY, now);
         if (s->admitted == thread) hw_admission_rotate(s, now);
     }
@@ -280,9 +282,9 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
             thread->burst_ns = hw_elapsed_ns(thread->fresh_burst_ns, thread->burst_ns);
         }
         enter(s, thread, HW_SUSPENDED, now);
-        if (!thread->batch) s->linger_ns = hw_policy_expects_nap(thread) ? now + s->policy.linger_ns : 0;
     }
     settle(s, thread, now);
+    if (thread->state == HW_SUSPENDED && !thread->batch) hw_admission_linger(s, thread, now);
     hw_orders_give(s, now, orders);
 }
 

@@ -29,6 +29,8 @@ struct hw_scheduler {
     uint64_t just_suspended_burst_ns; /* what its burst was, */
     bool just_admitted;         /* and whether it was admitted */
     uint64_t linger_ns;         /* until then the gate stays shut for an interactive thread that is expected right back */
+    const struct hw_thread *lingers_for; /* that one; compared, never followed */
+    uint64_t lingers_from_ns;   /* since when it keeps the GVL free of somebody who wants it; 0: it doesn't */
     struct hw_account account;  /* of the process */
     struct hw_attribution attribution;
 
@@ -43,7 +45,7 @@ struct hw_scheduler {
     uint64_t tier_ran_ns[HW_TIERS]; /* when a batch thread of the tier last ended a hold worth the name */
     unsigned unborn;            /* threads that have never run */
     uint64_t newborn_ns;        /* since when newborn threads have been ready */
-    uint64_t switch_level, switch_drained_ns; /* leaky bucket of forced switches, in thousandths */
+    uint64_t switches_paid_ns, lingers_paid_ns; /* when their debts are paid off */
     uint64_t preemptions;       /* asked for */
     uint64_t retries;           /* asked for again because nothing came of it */
     uint64_t sampled_ns;        /* observe: when the holder was last to be sampled */

@@ -17,7 +17,7 @@ static const struct hw_policy fair = {
     .protection_ns = MS(5),
     .brief_ns = MS(0.25),
     .granularity_ns = MS(1),
-    .switches_per_s = 4000,
+    .credit_ns = MS(50),
 };
 
 static struct hw_policy
@@ -241,23 +241,30 @@ TEST(nobody_gives_way_under_observe)
     check_yields(&policy, cases, sizeof(cases) / sizeof(*cases));
 }
 
-TEST(granularity_is_free_within_the_budget_and_bounded_beyond)
+TEST(granularity_is_free_within_the_credit_and_bounded_beyond)
 {
-    uint64_t free_level = fair.switches_per_s / 20, before_ns = 0;
+    uint64_t before_ns = 0;
     CHECK_EQUAL(0, hw_policy_granularity_ns(&fair, 0));
-    CHECK_EQUAL(0, hw_policy_granularity_ns(&fair, free_level));
-    CHECK(hw_policy_granularity_ns(&fair, free_level + free_level / 2) == MS(0.5));
-    for (uint64_t level = 0; level < 4 * free_level; level++) {
-        uint64_t granularity_ns = hw_policy_granularity_ns(&fair, level);
+    CHECK_EQUAL(0, hw_policy_granularity_ns(&fair, fair.credit_ns));
+    CHECK_EQUAL(MS(0.5), hw_policy_granularity_ns(&fair, fair.credit_ns + fair.credit_ns / 2));
+    for (uint64_t debt_ns = 0; debt_ns < 4 * fair.credit_ns; debt_ns += MS(0.1)) {
+        uint64_t granularity_ns = hw_policy_granularity_ns(&fair, debt_ns);
         CHECK(granularity_ns >= before_ns && granularity_ns <= fair.granularity_ns);
         before_ns = granularity_ns;
     }
     CHECK_EQUAL(MS(1), before_ns);
     CHECK_EQUAL(MS(1), hw_policy_granularity_ns(&fair, UINT64_MAX / 2));
 
-    struct hw_policy without_budget = fair;
-    without_budget.switches_per_s = 0;
-    CHECK(hw_policy_granularity_ns(&without_budget, 1000) <= fair.granularity_ns);
+    struct hw_policy without_credit = fair;
+    without_credit.credit_ns = 0;
+    CHECK_EQUAL(MS(1), hw_policy_granularity_ns(&without_credit, MS(1)));
+}
+
+TEST(a_debt_is_paid_off_by_time)
+{
+    CHECK_EQUAL(MS(10.4), hw_policy_in_debt_until_ns(0, MS(0.4), MS(10)));
+    CHECK_EQUAL(MS(10.4), hw_policy_in_debt_until_ns(MS(9), MS(0.4), MS(10)));
+    CHECK_EQUAL(MS(12.4), hw_policy_in_debt_until_ns(MS(12), MS(0.4), MS(10)));
 }
 
 TESTS({ "default", the_default_is_as_documented }, { "quantum", a_threads_own_quantum_goes_before_the_process },
@@ -265,4 +272,5 @@ TESTS({ "default", the_default_is_as_documented }, { "quantum", a_threads_own_qu
       { "new", new_threads_share_what_one_gets_down_to_an_eighth }, { "tiers", tiers },
       { "sleep", sleep_pays_off_a_burst_and_memory_is_short }, { "fair_yield", when_a_holder_gives_way_under_fair },
       { "quantum_yield", when_a_holder_gives_way_under_quantum }, { "observe_yield", nobody_gives_way_under_observe },
-      { "granularity", granularity_is_free_within_the_budget_and_bounded_beyond })
+      { "granularity", granularity_is_free_within_the_credit_and_bounded_beyond },
+      { "debt", a_debt_is_paid_off_by_time })

@@ -164,7 +164,7 @@ TEST(alone_nothing_happens)
     world_end();
 }
 
-TEST(forced_switches_over_the_budget_cost_granularity)
+TEST(forced_switches_in_debt_cost_granularity)
 {
     world_start(HW_FAIR);
     struct hw_thread *io = sleeper(), *hog = running_hog();
@@ -192,9 +192,10 @@ TEST(forced_switches_over_the_budget_cost_granularity)
         advance(US(10));
     }
     CHECK(last_delay_ns > 0);
-    CHECK(switches < 2 * hw_policy_default.switches_per_s + 500 && switches > 1500, "%u switches in 2 s", switches);
+    unsigned paid = (unsigned)(MS(2000) / hw_policy_default.switch_debt_ns);
+    CHECK(switches < paid + paid / 4 && switches > paid * 3 / 4, "%u switches in 2 s", switches);
 
-    advance(MS(1000)); /* the budget recovers */
+    advance(MS(1000)); /* the debt is paid */
     ready(io);
     CHECK(world.orders.preempt == hog);
     world_end();
@@ -205,4 +206,4 @@ TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once }
       { "retry", a_lost_preemption_is_asked_for_again }, { "burst", an_interactive_holder_keeps_its_burst },
       { "brief", a_batch_thread_that_blocks_soon_is_left_alone },
       { "collection", a_hold_is_as_brief_without_the_collections_in_it },
-      { "unwinds", who_may_unwind_is_left_alone_for_a_while }, { "alone", alone_nothing_happens }, { "budget", forced_switches_over_the_budget_cost_granularity })
+      { "unwinds", who_may_unwind_is_left_alone_for_a_while }, { "alone", alone_nothing_happens }, { "budget", forced_switches_in_debt_cost_granularity })
