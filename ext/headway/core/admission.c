@@ -141,26 +141,36 @@ hw_admission_take_back(struct hw_scheduler *s, struct hw_thread *thread, uint64_
     hw_gate_push_front(&s->gate, next, now);
 }
 
+/* Interactive threads go first anyway: what they leave is shared between batch threads and lingering, so its time alone pays. */
+static uint64_t
+time_left_ns(const struct hw_scheduler *s, uint64_t now)
+{
+    return hw_elapsed_ns(s->interactive_ns, now);
+}
+
 void
 hw_admission_linger(struct hw_scheduler *s, const struct hw_thread *thread, uint64_t now)
 {
-    if (hw_policy_expects_nap(thread) && hw_elapsed_ns(now, s->lingers_paid_ns) <= s->policy.credit_ns) {
-        s->linger_ns = now + s->policy.linger_ns;
-        s->lingers_for = thread;
-    }
-    else if (s->lingers_for == thread) {
-        s->linger_ns = 0;
+    if (thread->state == HW_SUSPENDED && !thread->batch) {
+        bool expected = hw_policy_expects_nap(thread);
+        if (expected && hw_elapsed_ns(time_left_ns(s, now), s->lingers_paid_ns) <= s->policy.credit_ns) {
+            s->linger_ns = now + s->policy.linger_ns;
+            s->lingers_for = thread;
+        }
+        else if (s->lingers_for == thread) {
+            s->linger_ns = 0;
+        }
     }
     bool kept_free = now < s->linger_ns && s->counts[HW_IS_INTERACTIVE_ACTIVE] == 0;
     if (kept_free && s->admitted && s->admitted->state == HW_READY) s->lingers_from_ns = now;
 }
 
 void
-hw_admission_end_linger(struct hw_scheduler *s, uint64_t now)
+hw_admission_linger_ends(struct hw_scheduler *s, uint64_t now)
 {
     if (s->lingers_from_ns == 0) return;
     uint64_t lingered_ns = hw_elapsed_ns(s->lingers_from_ns, now < s->linger_ns ? now : s->linger_ns);
-    s->lingers_paid_ns = hw_policy_in_debt_until_ns(s->lingers_paid_ns, s->policy.linger_debt * lingered_ns, now);
+    s->lingers_paid_ns = hw_policy_in_debt_until_ns(s->lingers_paid_ns, s->policy.linger_debt * lingered_ns, time_left_ns(s, now));
     s->lingers_from_ns = 0;
 }
 

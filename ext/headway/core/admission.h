@@ -17,10 +17,10 @@ void hw_admission_take_back(struct hw_scheduler *scheduler, struct hw_thread *th
 /* When those that wait for the admitted thread have waited long enough, however little it ran in its turn. Somebody is admitted. */
 uint64_t hw_admission_turn_ends_ns(const struct hw_scheduler *scheduler);
 
-/* An interactive thread has blocked: the gate stays shut for a while if it, or one before it, is expected right back, and batch
- * threads can bear it. */
+/* A thread has stopped running: the gate stays shut for a while if it, or one before it, is expected right back, and batch threads
+ * can bear it. And what that was, once somebody wants the GVL or has it. */
 void hw_admission_linger(struct hw_scheduler *scheduler, const struct hw_thread *thread, uint64_t now);
-void hw_admission_end_linger(struct hw_scheduler *scheduler, uint64_t now);
+void hw_admission_linger_ends(struct hw_scheduler *scheduler, uint64_t now);
 
 /* The VM chose to run a batch thread that isn't admitted: it is, if the owner's time is up and the owner isn't about to run. */
 void hw_admission_hand_over(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now);

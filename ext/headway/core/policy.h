@@ -52,9 +52,10 @@ struct hw_policy {
     uint64_t granularity_ns; /* upper bound of the run time kept before a forced switch, once they are in debt */
     uint64_t linger_ns;      /* the GVL is kept free for so long when an interactive thread is expected right back; 0: never. About
                                 what two forced switches take on a virtual machine */
-    /* Forced switches and lingering are paid by batch threads, so both run into debt, which time pays off: one nanosecond each. */
+    /* Forced switches and lingering are at the cost of batch threads, so both run into debt, which time pays off, a nanosecond each:
+     * for lingering the time that interactive threads leave. */
     uint64_t switch_debt_ns; /* for a forced switch: 2,500 a second are free of granularity, about a tenth of the time */
-    unsigned linger_debt;    /* for each nanosecond lingered: the GVL is kept free for a quarter of the time at the most */
+    unsigned linger_debt;    /* for each nanosecond lingered: the GVL is kept free for a quarter of that at the most */
     uint64_t credit_ns;      /* a debt of up to this costs nothing yet */
     uint64_t retry_ns;       /* a preemption that nothing came of is asked for again after so long */
 };

@@ -85,6 +85,7 @@ end_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
     thread->asked = false;
     /* The admitted thread alone: what others take ahead of it, new threads in their first millisecond say, is no service to it. */
     if (s->admitted == thread && hold_ns >= s->policy.granularity_ns) s->tier_ran_ns[thread->tier] = now;
+    if (!thread->batch) s->interactive_ns += hold_ns;
     if (s->holder == thread) {
         s->holder = NULL;
         hw_attribution_hold_ends(&s->attribution, now);
@@ -200,7 +201,7 @@ void
 hw_scheduler_ready(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now, struct hw_orders *orders)
 {
     *orders = ORDERS_NONE;
-    hw_admission_end_linger(s, now);
+    hw_admission_linger_ends(s, now);
     judge_holder(s, now);
     if (thread->state == HW_RUNNING) end_hold(s, thread, now);
     bool sliced = s->just_suspended == thread && hw_elapsed_ns(thread->resumed_ns, thread->since_ns) >= HW_VM_TICK_NS;
@@ -232,6 +233,7 @@ hw_scheduler_resumed(struct hw_scheduler *s, struct hw_thread *thread, uint64_t 
 {
     *orders = ORDERS_NONE;
     if (thread->state == HW_RUNNING && s->holder == thread) return;
+    hw_admission_linger_ends(s, now);
     s->just_suspended = NULL;
 
     if (thread->state == HW_READY) {
@@ -254,7 +256,7 @@ void
 hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now, struct hw_orders *orders)
 {
     *orders = ORDERS_NONE;
-    hw_admission_end_linger(s, now);
+    hw_admission_linger_ends(s, now);
     judge_holder(s, now);
     if (thread->state == HW_RUNNING) end_hold(s, thread, now);
 
@@ -284,7 +286,7 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
         enter(s, thread, HW_SUSPENDED, now);
     }
     settle(s, thread, now);
-    if (thread->state == HW_SUSPENDED && !thread->batch) hw_admission_linger(s, thread, now);
+    hw_admission_linger(s, thread, now);
     hw_orders_give(s, now, orders);
 }
 

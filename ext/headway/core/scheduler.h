@@ -45,7 +45,9 @@ struct hw_scheduler {
     uint64_t tier_ran_ns[HW_TIERS]; /* when a batch thread of the tier last ended a hold worth the name */
     unsigned unborn;            /* threads that have never run */
     uint64_t newborn_ns;        /* since when newborn threads have been ready */
-    uint64_t switches_paid_ns, lingers_paid_ns; /* when their debts are paid off */
+    uint64_t interactive_ns;    /* held by interactive threads so far */
+    uint64_t switches_paid_ns;  /* when the debt of forced switches is paid off */
+    uint64_t lingers_paid_ns;   /* and that of lingering, if interactive threads held the GVL no more */
     uint64_t preemptions;       /* asked for */
     uint64_t retries;           /* asked for again because nothing came of it */
     uint64_t sampled_ns;        /* observe: when the holder was last to be sampled */
