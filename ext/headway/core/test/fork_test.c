@@ -30,6 +30,7 @@ TEST(a_forked_child_goes_on)
         pid_t pid = vm_fork();
         if (pid == 0) {
             alarm(60);
+            test_forgive_leaks_of_fork();
             live_in_child();
         }
         CHECK(pid > 0);

@@ -15,6 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__has_include)
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#endif
+#endif
 
 static jmp_buf test_end;
 static const char *test_running;
@@ -35,6 +40,16 @@ test_effort(unsigned rounds)
     const char *text = getenv("HW_TEST_EFFORT");
     unsigned wanted = text ? (unsigned)((uint64_t)rounds * strtoul(text, NULL, 10) / 100) : rounds;
     return wanted ? wanted : 1;
+}
+
+/* In a child of a process with other threads: what those had allocated and not yet stored anywhere is lost by the fork, as anybody's
+ * is, so valgrind (3.18 on) must not take it for a leak. */
+static inline void
+test_forgive_leaks_of_fork(void)
+{
+#ifdef VALGRIND_CLO_CHANGE
+    VALGRIND_CLO_CHANGE("--leak-check=no");
+#endif
 }
 
 /* xorshift64*, by Sebastiano Vigna. */
