@@ -73,7 +73,7 @@ hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread)
             pthread_mutex_unlock(&rt->lock);
             spin(thread, lingers_until_ns != HW_NEVER ? lingers_until_ns : now + rt->spin_ns);
             pthread_mutex_lock(&rt->lock);
-            spins = false;
+            spins = timed_out = false;
         }
         else {
             wake_ns = earlier(now + PARK_CHECK_NS, hw_scheduler_starves_at_ns(&rt->scheduler, thread));

@@ -98,4 +98,33 @@ TEST(a_lost_wake_up_is_noticed_and_counted)
     CHECK(timeouts > 0 && timeouts <= wakes_dropped, "%" PRIu64 " of %" PRIu64, timeouts, wakes_dropped);
 }
 
-RUNTIME_TESTS({ "interrupts", interrupts_by_the_thousand_lose_nobody }, { "lost_wake", a_lost_wake_up_is_noticed_and_counted })
+/* It was called just as its timed wait ran out, spins while the GVL is kept free for another, and goes on: nothing was lost. */
+TEST(who_was_woken_to_spin_counts_as_woken)
+{
+    vm_headway_start(HW_FAIR, MS(100), HW_SIGNAL);
+    struct vm_thread *other = vm_thread_start(hog, NULL);
+    vm_sleep(MS(30));
+    vm_set_class(HW_CLASS_INTERACTIVE);
+    struct hw_thread *record = atomic_load(&other->record);
+    for (;;) {
+        pthread_mutex_lock(&runtime.lock);
+        if (record->parked && !atomic_load(&record->open)) break;
+        pthread_mutex_unlock(&runtime.lock);
+        vm_compute(MS(1));
+    }
+    sleep_ns(MS(60)); /* longer than a parked thread waits before it looks for itself */
+    struct hw_orders orders;
+    hw_scheduler_suspended(&runtime.scheduler, atomic_load(&current->record), hw_now_ns(), &orders);
+    bool woken = orders.wake == record;
+    runtime.scheduler.linger_ns = hw_now_ns() + MS(5);
+    pthread_mutex_unlock(&runtime.lock);
+
+    vm_sleep(MS(20));
+    vm_set_class(HW_CLASS_MEASURED);
+    CHECK(woken);
+    end_everybody();
+    check_given_back();
+}
+
+RUNTIME_TESTS({ "interrupts", interrupts_by_the_thousand_lose_nobody }, { "lost_wake", a_lost_wake_up_is_noticed_and_counted },
+              { "spins", who_was_woken_to_spin_counts_as_woken })
