@@ -62,6 +62,9 @@ void hw_stall_init(VALUE native);
 /* stats.c */
 void hw_stats_init(VALUE native);
 
+/* work_times.c */
+void hw_work_times_init(VALUE native);
+
 /* control_methods.c */
 void hw_control_methods_init(VALUE native);
 

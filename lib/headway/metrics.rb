@@ -112,7 +112,7 @@ module Headway
 
     # Requests and jobs that Headway's integrations follow.
     Work.subscribe do |work|
-      (work.kind == :job ? @jobs : @requests).add(work.name, work.running, work.waiting, work.suspended)
+      (work.kind == :job ? @jobs : @requests).add(work.name, *work.times)
     end
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "integrations/guard"
+require_relative "work/untimed" unless Headway.supported?
 
 module Headway
   # A request or a job, and what its thread did meanwhile. A server's integration starts and finishes it; the program may look at
@@ -13,9 +14,10 @@ module Headway
   class Work
     CURRENT = :headway_work
     NOTHING = {}.freeze
+    Times = Headway.supported? ? Native::WorkTimes : Untimed
     # A share of the work: how often, seconds in all, seconds of them waiting for the GVL.
     Part = Struct.new(:count, :wall, :waiting)
-    private_constant :CURRENT, :NOTHING
+    private_constant :CURRENT, :NOTHING, :Times
 
     @subscribers = [].freeze
 
@@ -49,7 +51,11 @@ module Headway
 
       # @return [void]
       def publish(work)
-        @subscribers.each { |subscriber| Integrations::Guard.guard("a subscriber of Headway::Work") { subscriber.call(work) } }
+        @subscribers.each do |subscriber|
+          subscriber.call(work)
+        rescue StandardError => error
+          Integrations::Guard.note("a subscriber of Headway::Work", error)
+        end
       end
     end
 
@@ -69,46 +75,39 @@ module Headway
       @kind = kind
       @name = name
       @outer = Work.current if kind == :job # one done inside of a request; requests don't nest
-      @thread = Thread.current
       @shared = !Fiber.current_scheduler.nil?
-      @parts = @error = @wall = @status = @mark = nil
-      @started = clock
+      @times = Times.new
       begin_span(&provisional) if Recorder.recording? && !@shared
-      @last = @first = Headway.thread_account
     end
 
     # @return [Float] seconds holding the GVL
     def running
-      look
-      gain(0)
+      @times.running
     end
 
     # @return [Float] seconds waiting for the GVL
     def waiting
-      look
-      gain(1)
+      @times.ready
     end
 
     # @return [Float] seconds doing neither: sleeping, in I/O, or in native code without the GVL
     def suspended
-      look
-      gain(2)
+      @times.suspended
     end
 
     # @return [Array(Float, Float, Float)] running, waiting, suspended: until now, or until the work was finished or left its thread
     def times
-      look
-      [gain(0), gain(1), gain(2)]
+      @times.to_a
     end
 
     # @return [Float] seconds, until now or until it was finished
     def wall
-      @wall || (clock - @started)
+      @times.wall
     end
 
     # @return [Boolean] whether its thread is known to Headway: false means all times are 0
     def measured?
-      !@first.nil?
+      @times.measured?
     end
 
     # @return [Boolean] whether the thread had a fiber scheduler
@@ -118,7 +117,7 @@ module Headway
 
     # @return [Boolean]
     def finished?
-      !@wall.nil?
+      @times.finished?
     end
 
     # @return [Hash{Symbol => Part}] what parts of it took, :sql for one
@@ -138,7 +137,7 @@ module Headway
     # Takes its thread's times until now: what follows may be on another thread.
     # @return [void]
     def look
-      @last = Headway.thread_account || @last if @first && !@wall && @thread.equal?(Thread.current)
+      @times.look
     end
 
     # Ends its span in the trace: its thread has other work now.
@@ -154,14 +153,13 @@ module Headway
     # @param error [Exception, nil] what ended it
     # @return [void]
     def finish(error = nil)
-      return if @wall
+      return unless @times.finish
 
-      look
       @error = error
-      @wall = clock - @started
       leave if @mark
-      Thread.current[CURRENT] = @outer if Work.current.equal?(self)
-      @outer = @thread = nil
+      thread = Thread.current
+      thread[CURRENT] = @outer if thread[CURRENT].equal?(self)
+      @outer = nil
       Work.publish(self)
     end
 
@@ -172,18 +170,6 @@ module Headway
       before = Work.current
       before.leave if @kind == :request && before&.kind == :request
       @mark = Native.begin_mark(@name || (block_given? ? yield : @kind))
-    end
-
-    # After a new start of Headway accounts begin at nothing.
-    def gain(index)
-      return 0.0 unless @first
-
-      gain = @last[index] - @first[index]
-      gain.positive? ? gain : 0.0
-    end
-
-    def clock
-      Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -56,11 +56,41 @@ class AccountTest < Harness::TrapTest
       assert_equal 1, err.scan("a subscriber of Headway::Work failed").size, err
       assert_equal %w[Mail Mail], seen.map(&:name)
       assert_operator seen.first.suspended, :>=, 0.0015
-      assert_includes 0.0015..seen.first.wall, seen.first.times.sum
+      assert_includes 0.0015..seen.first.wall, seen.first.times.sum.round(9)
       assert_equal [1, 0.5, 0.25], seen.first.parts[:sql].to_a
       Headway::Work.unsubscribe(asked)
       Headway::Work.start(:job, "Mail").finish
       assert_equal 2, seen.size
+    end
+  end
+
+  def test_on_another_thread_its_times_are_as_its_own_saw_them_last
+    with_headway do
+      work = Headway::Work.start(:job, "Mail")
+      sleep 0.002
+      assert_operator work.suspended, :>=, 0.0015
+      seen = work.times
+      Thread.new { sleep 0.01 }.join
+      wall = Thread.new { assert_equal(seen, work.times) && work.finish && work.wall }.value
+      assert_equal seen, work.times
+      assert_operator wall, :>=, 0.0095
+      assert_equal wall, work.wall
+      assert_predicate work, :finished?
+      work.finish(RuntimeError.new("late"))
+      assert_nil work.error
+    end
+  end
+
+  def test_works_outlive_their_threads_and_collections
+    with_headway do
+      works = Array.new(50) { Thread.new { Headway::Work.start(:job, "Mail").tap { sleep 0.0001 } }.value }
+      GC.verify_compaction_references(toward: :empty, expand_heap: true) if GC.respond_to?(:verify_compaction_references)
+      GC.stress = true
+      works.each(&:finish)
+      GC.stress = false
+      works.each { |work| assert_operator work.wall, :>=, work.times.sum.round(9) }
+    ensure
+      GC.stress = false
     end
   end
 

@@ -22,8 +22,9 @@ module Headway
           note(part, error)
         end
 
-        private
-
+        # Notes a fault for who rescues it without {guard}, once for each part.
+        #
+        # @return [nil]
         def note(part, error)
           return if @said[part]
 

@@ -43,13 +43,18 @@ module Headway
         nil
       end
 
-      # What a forked child's parent counted is the parent's.
       def locked
         @lock.synchronize do
-          @values.clear unless @pid == ::Process.pid
-          @pid = ::Process.pid
+          forget_parent
           yield
         end
+      end
+
+      # What a forked child's parent counted is the parent's.
+      def forget_parent
+        pid = ::Process.pid
+        @values.clear unless @pid == pid
+        @pid = pid
       end
 
       # The first label is the one that programs make up. A key is kept, so it must be nobody else's.

@@ -20,12 +20,13 @@ module Headway
 
         # @return [Sums] itself
         def add(running, ready, suspended)
-          @running += running if running.positive?
-          @ready += ready if ready.positive?
-          @suspended += suspended if suspended.positive?
+          @running += running if running > 0 # `positive?` is a call
+          @ready += ready if ready > 0
+          @suspended += suspended if suspended > 0
           @count += 1
-          index = ready <= BOUNDS[0] ? 0 : BOUNDS.bsearch_index { |bound| bound >= ready }
-          @counts[index] += 1 if index
+          index = 0 # most are short, and a search by halves calls a block
+          index += 1 while index < BOUNDS.size && ready > BOUNDS[index]
+          @counts[index] += 1 if index < BOUNDS.size
           self
         end
 
@@ -51,7 +52,10 @@ module Headway
       # The same, for every request: without a Hash of arguments.
       # @return [void]
       def add(name, running, ready, suspended)
-        locked { (@values[name] || sums_of(name)).add(running, ready, suspended) }
+        @lock.synchronize do
+          forget_parent
+          (@values[name] || sums_of(name)).add(running, ready, suspended)
+        end
         nil
       end
 
