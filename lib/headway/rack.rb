@@ -47,7 +47,8 @@ module Headway
       return @app.call(env) if env[REQUEST] || (@sample < 1 && rand >= @sample) || !Headway.started?
 
       work = env[REQUEST] = Work.start(:request) { @routes.name(env) }
-      told = ask(env[FINISHED])
+      callbacks = env[FINISHED] # a server that has it calls them when all is sent; else whoever closes the body does
+      told = callbacks.push(@finish) unless callbacks.nil? || callbacks.frozen?
       response = returned = nil
       begin
         response = @app.call(env)
@@ -63,11 +64,6 @@ module Headway
     end
 
     private
-
-    # A server that can calls it when all is sent; else whoever closes the body does.
-    def ask(callbacks)
-      callbacks.push(@finish) unless callbacks.nil? || callbacks.frozen?
-    end
 
     def complete(env, work, response, told)
       work.status = Integer(response[0])

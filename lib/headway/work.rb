@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "base"
 require_relative "integrations/guard"
 require_relative "work/untimed" unless Headway.supported?
 
@@ -74,9 +75,10 @@ module Headway
     def initialize(kind, name, &provisional)
       @kind = kind
       @name = name
-      @outer = Work.current if kind == :job # one done inside of a request; requests don't nest
+      @outer = kind == :job ? Work.current : nil # one done inside of a request; requests don't nest
       @shared = !Fiber.current_scheduler.nil?
       @times = Times.new
+      @parts = @queue = @status = @error = @mark = nil # in this order always: objects of too many shapes are slow
       begin_span(&provisional) if Recorder.recording? && !@shared
     end
 

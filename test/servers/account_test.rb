@@ -94,6 +94,17 @@ class AccountTest < Harness::TrapTest
     end
   end
 
+  def test_works_of_any_history_are_of_one_shape
+    warnings = capture_io do
+      performance = Warning[:performance]
+      Warning[:performance] = true
+      with_headway { histories.each { |history| live(history) } }
+    ensure
+      Warning[:performance] = performance
+    end
+    assert_equal ["", ""], warnings
+  end
+
   def test_a_new_start_in_between_takes_no_time_back
     with_headway do
       sleep 0.01
@@ -123,5 +134,21 @@ class AccountTest < Harness::TrapTest
       assert_equal %w[inner outer], marks.map { |mark| mark[:name] }.sort
       marks.each { |mark| refute_nil mark[:end_s] }
     end
+  end
+
+  private
+
+  def histories
+    [:request, :job].product([nil, "q"], [nil, 200], [nil, :sql], [nil, RuntimeError.new("x")], [true, false])
+  end
+
+  def live(history)
+    kind, queue, status, part, error, marked = history
+    work = Headway::Work.start(kind, "Mail")
+    work.instance_variable_set(:@mark, nil) if marked # as while something records
+    work.queue = queue if queue
+    work.add(part, 0.1, 0.1) if part
+    work.status = status if status
+    work.finish(error)
   end
 end

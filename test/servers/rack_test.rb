@@ -180,7 +180,6 @@ class RackTest < Harness::RecorderTest
 
   def test_an_application_without_the_gem_rack
     run = Harness::RubyProcess.eval(<<~RUBY)
-      require "headway"
       require "headway/rack"
       Headway.start
       Headway::Rack.class_eval { def require(name) = name.start_with?("rack/") ? raise(LoadError, name) : super }
