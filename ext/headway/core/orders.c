@@ -10,6 +10,7 @@ hw_orders_yield_at_ns(const struct hw_scheduler *s, const struct hw_thread *hold
     struct hw_rivals rivals = {
         .ready = s->counts[HW_IS_READY],
         .interactive_ready = s->counts[HW_IS_INTERACTIVE_READY],
+        .interactive_ready_ns = s->interactive_ready_ns,
         .newborn_ns = s->counts[HW_IS_NEWBORN_READY] > 0 ? s->newborn_ns : HW_NEVER,
         .admitted_tier = s->admitted_tier,
         .waiting_tier = hw_gate_tier(&s->gate),
@@ -44,6 +45,19 @@ hw_orders_sample(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
     s->sampled_ns = now;
 }
 
+/* As long as nobody is late: to wake the ticker for a brief hold, which will mostly be over by then, costs more than to let it come
+ * by in its own time. */
+static uint64_t
+brief_tick_ns(const struct hw_scheduler *s, uint64_t at_ns, uint64_t now)
+{
+    uint64_t tick_ns = now + s->policy.retry_ns;
+    uint64_t interactive_late_ns = s->interactive_ready_ns + s->policy.brief_wait_ns;
+    uint64_t newborn_late_ns = s->newborn_ns + s->policy.brief_wait_ns;
+    if (s->counts[HW_IS_INTERACTIVE_READY] > 0 && interactive_late_ns < tick_ns) tick_ns = interactive_late_ns;
+    if (s->counts[HW_IS_NEWBORN_READY] > 0 && newborn_late_ns < tick_ns) tick_ns = newborn_late_ns;
+    return at_ns > tick_ns ? at_ns : tick_ns;
+}
+
 static void
 order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
 {
@@ -60,9 +74,7 @@ order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
     }
     uint64_t at_ns = hw_orders_yield_at_ns(s, holder, now);
     if (at_ns > now) {
-        /* To wake the ticker for a hold that will mostly be over by then costs more than to let it come by in its own time. */
-        bool can_wait = holder->batch && holder->brief && at_ns < now + s->policy.retry_ns;
-        orders->tick_ns = can_wait ? now + s->policy.retry_ns : at_ns;
+        orders->tick_ns = holder->batch && holder->brief ? brief_tick_ns(s, at_ns, now) : at_ns;
         return;
     }
     if (holder->yielding) {

@@ -12,6 +12,7 @@ const struct hw_policy hw_policy_default = {
     .starvation_ns = 100 * HW_NS_PER_MS,
     .protection_ns = 5 * HW_NS_PER_MS,
     .brief_ns = 200 * HW_NS_PER_US,
+    .brief_wait_ns = 600 * HW_NS_PER_US,
     .alone_ns = 100 * HW_NS_PER_US,
     .granularity_ns = 1 * HW_NS_PER_MS,
     .linger_ns = 120 * HW_NS_PER_US,
@@ -118,7 +119,10 @@ fair_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder,
     }
 
     uint64_t at_ns = HW_NEVER, no_longer_brief_ns = holder->burst_from_ns + (holder->brief ? policy->brief_ns : 0);
-    if (rivals->interactive_ready > 0) at_ns = later(holder->resumed_ns + rivals->granularity_ns, no_longer_brief_ns);
+    if (rivals->interactive_ready > 0) {
+        uint64_t left_alone_until_ns = earlier(no_longer_brief_ns, rivals->interactive_ready_ns + policy->brief_wait_ns);
+        at_ns = later(holder->resumed_ns + rivals->granularity_ns, left_alone_until_ns);
+    }
     if (rivals->newborn_ns != HW_NEVER) at_ns = earlier(at_ns, rivals->newborn_ns + policy->newborn_ns);
     if (rivals->other_admitted) {
         at_ns = earlier(at_ns, no_longer_brief_ns);

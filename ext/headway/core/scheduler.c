@@ -29,6 +29,9 @@ recount(struct hw_scheduler *s, struct hw_thread *thread, uint8_t bits, uint64_t
     if (changed == 0) return;
     if ((changed & bits & (1 << HW_IS_READY)) && s->counts[HW_IS_READY] == 0) s->contended_ns = now;
     if ((changed & bits & (1 << HW_IS_NEWBORN_READY)) && s->counts[HW_IS_NEWBORN_READY] == 0) s->newborn_ns = now;
+    bool first = bits & (1 << HW_IS_INTERACTIVE_READY) && s->counts[HW_IS_INTERACTIVE_READY] == 0;
+    bool fewer = changed & thread->counts_as & (1 << HW_IS_INTERACTIVE_READY);
+    if (first || fewer) s->interactive_ready_ns = now;
     for (int count = 0; count < HW_COUNTS; count++) {
         if (changed & (1 << count)) s->counts[count] += (bits & (1 << count)) ? 1u : -1u;
     }

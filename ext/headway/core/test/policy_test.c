@@ -16,6 +16,7 @@ static const struct hw_policy fair = {
     .starvation_ns = MS(100),
     .protection_ns = MS(5),
     .brief_ns = MS(0.25),
+    .brief_wait_ns = MS(0.5),
     .granularity_ns = MS(1),
     .credit_ns = MS(50),
 };
@@ -153,6 +154,7 @@ check_yields(const struct hw_policy *policy, const struct yield_case *cases, siz
 #define AT_GATE(tier, ...) TURN_ENDS(HW_NEVER, .waiting_tier = tier, __VA_ARGS__)
 #define TURN_ENDS(ns, ...) { .turn_ends_ns = ns, .newborn_ns = HW_NEVER, __VA_ARGS__ }
 #define RIVALS(...) AT_GATE(HW_TIERS, __VA_ARGS__)
+#define BESIDE(since_ns, ...) RIVALS(.ready = 1, .interactive_ready = 1, .interactive_ready_ns = since_ns, ##__VA_ARGS__)
 #define NEWBORN(since_ns) { .waiting_tier = HW_TIERS, .ready = 1, .newborn_ns = since_ns }
 #define HOLDER(...) { .state = HW_RUNNING, .resumed_ns = MS(1000), .burst_from_ns = MS(1000), __VA_ARGS__ }
 #define BATCH(...) HOLDER(.batch = true, ##__VA_ARGS__)
@@ -167,9 +169,10 @@ TEST(when_a_holder_gives_way_under_fair)
         { "batch beside interactive", BATCH(), RIVALS(.ready = 1, .interactive_ready = 1), 1000 },
         { "batch beside interactive, over the budget", BATCH(),
           RIVALS(.ready = 1, .interactive_ready = 1, .granularity_ns = MS(0.5)), 1000.5 },
-        { "last hold brief, beside interactive", BATCH(.brief = true), RIVALS(.ready = 1, .interactive_ready = 1), 1000.25 },
-        { "last hold brief, over the budget", BATCH(.brief = true),
-          RIVALS(.ready = 1, .interactive_ready = 1, .granularity_ns = MS(0.5)), 1000.5 },
+        { "last hold brief, beside interactive", BATCH(.brief = true), BESIDE(MS(1000)), 1000.25 },
+        { "last hold brief, beside one that will be late", BATCH(.brief = true), BESIDE(MS(999.6)), 1000.1 },
+        { "last hold brief, beside one that is late", BATCH(.brief = true), BESIDE(MS(900)), 1000 },
+        { "last hold brief, over the budget", BATCH(.brief = true), BESIDE(MS(1000), .granularity_ns = MS(0.5)), 1000.5 },
         { "last hold brief, another admitted", BATCH(.brief = true), RIVALS(.ready = 1, .other_admitted = true), 1000.25 },
         { "last hold brief, above the tier that waits", BATCH(.brief = true, .tier = 1, .burst_ns = MS(90)), AT_GATE(0, .ready = 1), 1000 },
         { "protected", BATCH(.protected_ns = MS(1005)), RIVALS(.ready = 1, .interactive_ready = 1), 1005 },

@@ -92,7 +92,7 @@ TEST(a_batch_thread_that_blocks_soon_is_left_alone)
         check_all();
         CHECK(server->batch);
         CHECK((world.orders.preempt == server) == (hold < 2), "hold %d", hold);
-        CHECK_EQUAL(world.now + hw_policy_default.retry_ns, world.orders.tick_ns);
+        CHECK_EQUAL(world.now + (hold < 2 ? hw_policy_default.retry_ns : hw_policy_default.brief_wait_ns), world.orders.tick_ns);
         advance(US(100));
         blocks(server);
         resumed(io);
@@ -110,6 +110,98 @@ TEST(a_batch_thread_that_blocks_soon_is_left_alone)
     comes_back(server);
     ready(io);
     CHECK(world.orders.preempt == server, "nor is the rest of it");
+    world_end();
+}
+
+/* The batch thread answers two short questions, while somebody interactive waits in turn, and is brief. */
+static void
+answers(struct hw_thread *server, struct hw_thread *io)
+{
+    for (int hold = 0; hold < 2; hold++) {
+        blocks(server);
+        resumed(io);
+        blocks(io);
+        ready(server);
+        resumed(server);
+        advance(US(50));
+        if (hold == 0) ready(io);
+    }
+    blocks(server);
+    CHECK(server->batch && server->brief);
+}
+
+TEST(a_long_hold_after_brief_ones_ends_before_anybody_is_late)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *io = sleeper(), *server = running_hog();
+    answers(server, io);
+    resumed(server);
+    advance(US(10));
+    ready(io);
+    CHECK_EQUAL(world.now + hw_policy_default.brief_wait_ns, world.orders.tick_ns);
+    advance(hw_policy_default.brief_wait_ns);
+    tick();
+    CHECK(world.orders.preempt == server);
+    world_end();
+}
+
+TEST(a_long_hold_after_brief_ones_ends_before_a_newborn_thread_is_late)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *io = sleeper(), *server = running_hog();
+    answers(server, io);
+    resumed(server);
+    ready(world_thread(HW_SUSPENDED, true));
+    CHECK_EQUAL(world.now + hw_policy_default.brief_wait_ns, world.orders.tick_ns);
+    advance(hw_policy_default.brief_wait_ns);
+    tick();
+    CHECK(world.orders.preempt == server);
+    world_end();
+}
+
+/* They are in the VM's queue ahead of it. */
+TEST(nobody_waits_for_many_brief_holds_in_a_row)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *io = sleeper(), *servers[8];
+    for (int i = 0; i < 8; i++) {
+        servers[i] = running_hog();
+        servers[i]->set_class = HW_CLASS_BATCH;
+        answers(servers[i], io);
+    }
+    resumed(servers[0]);
+    for (int i = 1; i < 8; i++) ready(servers[i]);
+    ready(io);
+    uint64_t since_ns = world.now;
+    for (int i = 0; i < 8; i++) {
+        bool late = world.now - since_ns >= hw_policy_default.brief_wait_ns;
+        CHECK((world.orders.preempt == servers[i]) == late, "hold %d", i);
+        if (late) gives_way(servers[i]);
+        else {
+            advance(US(150));
+            blocks(servers[i]);
+        }
+        if (i < 7) resumed(servers[i + 1]);
+    }
+    CHECK(world.now - since_ns <= hw_policy_default.brief_wait_ns + US(150));
+    resumed(io);
+    world_end();
+}
+
+TEST(whoever_waits_behind_others_like_it_is_late_when_they_are)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *io = sleeper(), *second = sleeper(), *server = running_hog();
+    answers(server, io);
+    resumed(server);
+    ready(io);
+    CHECK_EQUAL(world.now, s->interactive_ready_ns);
+    advance(US(100));
+    ready(second);
+    CHECK_EQUAL(world.now - US(100), s->interactive_ready_ns);
+    blocks(server);
+    resumed(io);
+    CHECK_EQUAL(world.now, s->interactive_ready_ns);
     world_end();
 }
 
@@ -205,5 +297,8 @@ TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once }
       { "newborn", a_creator_goes_on_for_a_moment_before_it_gives_way_to_a_newborn },
       { "retry", a_lost_preemption_is_asked_for_again }, { "burst", an_interactive_holder_keeps_its_burst },
       { "brief", a_batch_thread_that_blocks_soon_is_left_alone },
+      { "long", a_long_hold_after_brief_ones_ends_before_anybody_is_late },
+      { "long_newborn", a_long_hold_after_brief_ones_ends_before_a_newborn_thread_is_late },
+      { "many", nobody_waits_for_many_brief_holds_in_a_row }, { "behind", whoever_waits_behind_others_like_it_is_late_when_they_are },
       { "collection", a_hold_is_as_brief_without_the_collections_in_it },
       { "unwinds", who_may_unwind_is_left_alone_for_a_while }, { "alone", alone_nothing_happens }, { "budget", forced_switches_in_debt_cost_granularity })
