@@ -44,4 +44,27 @@ class PlatformTest < Minitest::Test
     assert_match(/native extension was not built for this Ruby, .*headway\/headway\)\z/, platform.unsupported_reason)
     assert_nil Platform.unsupported_reason
   end
+
+  def test_without_the_extension_everything_is_there
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      require "rbconfig"
+      RbConfig::CONFIG["ruby_version"] = "9.9.0" # of which there is none
+      require "headway"
+      abort "supported" if Headway.supported? || Headway.start
+      pool = Headway::OffloadPool.new(workers: 2, queue: 10, full: :wait, deadline: 1, mode: :always)
+      p pool.call(-> { 1 }), pool.run(deadline: 2) { 2 }, Headway.offload { 3 }, pool.mode, pool.stats[:inline], pool.close
+      p((pool.run { 4 } rescue $!.class))
+      p Headway::Autotune.start(window: 5), Headway::Autotune.current, Headway::Autotune.stop, Headway::Metrics.text
+
+      Fiber.set_scheduler(scheduler = Headway::FiberScheduler.new)
+      reader, writer = IO.pipe
+      Fiber.schedule { p IO.select([reader], nil, nil, 10)&.flatten == [reader], reader.read(2) }
+      Fiber.schedule { sleep(0.01) and writer.write(Headway.offload { "ab" }) }
+      scheduler.close
+      p scheduler.stats[:errors]
+    RUBY
+    assert run.success?, run
+    assert_equal %w[1 2 3 :never 2 nil Headway::OffloadPool::ClosedError nil nil false "" true "ab" 0], run.out.split("\n")
+    assert_match(/does nothing here: its native extension was not built/, run.err)
+  end
 end

@@ -18,12 +18,10 @@ require_relative "settings"
 module Headway
   class Error < StandardError; end
 
-  autoload :Autotune, File.expand_path("autotune", __dir__)
   autoload :Estimate, File.expand_path("estimate", __dir__)
   autoload :Metrics, File.expand_path("metrics", __dir__)
   autoload :Trace, File.expand_path("trace", __dir__)
   autoload :FiberScheduler, File.expand_path("fiber_scheduler", __dir__)
-  autoload :OffloadPool, File.expand_path("offload_pool", __dir__)
   autoload :Work, File.expand_path("work", __dir__)
   autoload :Rack, File.expand_path("rack", __dir__)
   autoload :Sidekiq, File.expand_path("sidekiq", __dir__)
@@ -41,6 +39,8 @@ module Headway
       end
     end
   end
+  autoload :Autotune, File.expand_path(supported? ? "autotune" : "inert/autotune", __dir__)
+  autoload :OffloadPool, File.expand_path(supported? ? "offload_pool" : "inert/offload_pool", __dir__)
   require_relative supported? ? "face" : "inert"
 
   # Adds config.headway to Rails, where there is one.

@@ -15,7 +15,7 @@ module Headway
         end
 
         # @return [Boolean] whether the system has such a thing
-        def possible? = Native.respond_to?(:poll_set)
+        def possible? = Headway.supported? && Native.respond_to?(:poll_set)
 
         private
 
