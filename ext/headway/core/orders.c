@@ -45,8 +45,8 @@ hw_orders_sample(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
     s->sampled_ns = now;
 }
 
-/* As long as nobody is late: to wake the ticker for a brief hold, which will mostly be over by then, costs more than to let it come
- * by in its own time. */
+/* When the ticker is to come for a brief hold, which will mostly be over by then. To wake it for each would cost more than all else: it
+ * comes as soon as somebody interactive or newborn is late, and until then in its own time. */
 static uint64_t
 brief_tick_ns(const struct hw_scheduler *s, uint64_t at_ns, uint64_t now)
 {

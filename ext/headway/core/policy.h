@@ -48,8 +48,8 @@ struct hw_policy {
     uint64_t protection_ns;  /* and for so long at least */
     uint64_t brief_ns;       /* a hold that ends of its own accord within this is brief. A batch thread whose last two were is left alone
                                 for so long: the next one mostly is, too, and two switches cost more than others gain by them */
-    uint64_t brief_wait_ns;  /* but not once somebody interactive has waited for so long and is late: brief holds come one after the
-                                other, and a long one may follow */
+    uint64_t brief_wait_ns;  /* but not once somebody interactive is late: waited for so long, and no interactive thread ran. Brief
+                                holds come one after the other, and a long one may follow */
     uint64_t alone_ns;       /* who may have been called back for an exception is left alone for so long: yield.c says why */
     uint64_t granularity_ns; /* upper bound of the run time kept before a forced switch, once they are in debt */
     uint64_t linger_ns;      /* the GVL is kept free for so long when an interactive thread is expected right back; 0: never. About
@@ -74,7 +74,7 @@ extern const struct hw_policy hw_policy_default;
 struct hw_rivals {
     unsigned ready;             /* threads that want the GVL, at the gate or not */
     unsigned interactive_ready; /* of these: interactive, and not for the first time */
-    uint64_t interactive_ready_ns; /* since when, and none of them got the GVL meanwhile */
+    uint64_t interactive_ready_ns; /* since when, and none had the GVL meanwhile */
     uint64_t newborn_ns;        /* since when some have waited to run for the first time; HW_NEVER: there are none */
     uint8_t admitted_tier;      /* the holder's when it was admitted */
     uint8_t waiting_tier;       /* the lowest with batch threads that wait to be admitted; HW_TIERS: none */

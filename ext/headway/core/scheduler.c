@@ -29,9 +29,7 @@ recount(struct hw_scheduler *s, struct hw_thread *thread, uint8_t bits, uint64_t
     if (changed == 0) return;
     if ((changed & bits & (1 << HW_IS_READY)) && s->counts[HW_IS_READY] == 0) s->contended_ns = now;
     if ((changed & bits & (1 << HW_IS_NEWBORN_READY)) && s->counts[HW_IS_NEWBORN_READY] == 0) s->newborn_ns = now;
-    bool first = bits & (1 << HW_IS_INTERACTIVE_READY) && s->counts[HW_IS_INTERACTIVE_READY] == 0;
-    bool fewer = changed & thread->counts_as & (1 << HW_IS_INTERACTIVE_READY);
-    if (first || fewer) s->interactive_ready_ns = now;
+    if ((changed & bits & (1 << HW_IS_INTERACTIVE_READY)) && s->counts[HW_IS_INTERACTIVE_READY] == 0) s->interactive_ready_ns = now;
     for (int count = 0; count < HW_COUNTS; count++) {
         if (changed & (1 << count)) s->counts[count] += (bits & (1 << count)) ? 1u : -1u;
     }
@@ -88,7 +86,10 @@ end_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
     thread->asked = false;
     /* The admitted thread alone: what others take ahead of it, new threads in their first millisecond say, is no service to it. */
     if (s->admitted == thread && hold_ns >= s->policy.granularity_ns) s->tier_ran_ns[thread->tier] = now;
-    if (!thread->batch) s->interactive_ns += hold_ns;
+    if (!thread->batch) {
+        s->interactive_ns += hold_ns;
+        s->interactive_ready_ns = now;
+    }
     if (s->holder == thread) {
         s->holder = NULL;
         hw_attribution_hold_ends(&s->attribution, now);
@@ -266,7 +267,8 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
     if (thread->yielding) {
         thread->account.preempted++;
         s->account.preempted++;
-        hold_was(thread, false);
+        /* One that we cut short tells nothing: else whoever must give way at once would never be brief again. */
+        if (hw_elapsed_ns(thread->burst_from_ns, now) >= s->policy.brief_ns) hold_was(thread, false);
         s->switches_paid_ns = hw_policy_in_debt_until_ns(s->switches_paid_ns, s->policy.switch_debt_ns, now);
         enter(s, thread, HW_READY, now);
         if (s->admitted == thread) hw_admission_rotate(s, now);

@@ -24,7 +24,7 @@ struct hw_scheduler {
     struct hw_thread *admitted;
     unsigned counts[HW_COUNTS];
     uint64_t contended_ns;
-    uint64_t interactive_ready_ns; /* since when interactive threads have been ready, and none of them got the GVL */
+    uint64_t interactive_ready_ns; /* since when interactive threads have been ready, and none had the GVL */
     uint64_t resumes;           /* numbers each hold */
     struct hw_thread *just_suspended; /* by the event before this one, while others were ready: */
     uint64_t just_suspended_burst_ns; /* what its burst was, */

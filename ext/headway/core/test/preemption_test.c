@@ -188,20 +188,34 @@ TEST(nobody_waits_for_many_brief_holds_in_a_row)
     world_end();
 }
 
-TEST(whoever_waits_behind_others_like_it_is_late_when_they_are)
+/* Whoever is brief has waited as long for them, and was ahead in the VM's queue. */
+TEST(nobody_is_late_for_having_waited_for_others_like_it)
 {
     world_start(HW_FAIR);
     struct hw_thread *io = sleeper(), *second = sleeper(), *server = running_hog();
     answers(server, io);
-    resumed(server);
-    ready(io);
-    CHECK_EQUAL(world.now, s->interactive_ready_ns);
-    advance(US(100));
-    ready(second);
-    CHECK_EQUAL(world.now - US(100), s->interactive_ready_ns);
-    blocks(server);
     resumed(io);
-    CHECK_EQUAL(world.now, s->interactive_ready_ns);
+    ready(server);
+    ready(second);
+    advance(2 * hw_policy_default.brief_wait_ns);
+    blocks(io);
+    resumed(server);
+    CHECK(world.orders.preempt == NULL);
+    CHECK_EQUAL(world.now + hw_policy_default.brief_wait_ns, world.orders.tick_ns);
+    world_end();
+}
+
+TEST(a_hold_that_was_cut_short_may_have_been_brief)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *io = sleeper(), *server = running_hog();
+    answers(server, io);
+    ready(io);
+    advance(hw_policy_default.brief_wait_ns);
+    resumed(server);
+    CHECK(world.orders.preempt == server, "somebody is late");
+    gives_way(server);
+    CHECK(server->brief);
     world_end();
 }
 
@@ -299,6 +313,7 @@ TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once }
       { "brief", a_batch_thread_that_blocks_soon_is_left_alone },
       { "long", a_long_hold_after_brief_ones_ends_before_anybody_is_late },
       { "long_newborn", a_long_hold_after_brief_ones_ends_before_a_newborn_thread_is_late },
-      { "many", nobody_waits_for_many_brief_holds_in_a_row }, { "behind", whoever_waits_behind_others_like_it_is_late_when_they_are },
+      { "many", nobody_waits_for_many_brief_holds_in_a_row }, { "behind", nobody_is_late_for_having_waited_for_others_like_it },
+      { "cut", a_hold_that_was_cut_short_may_have_been_brief },
       { "collection", a_hold_is_as_brief_without_the_collections_in_it },
       { "unwinds", who_may_unwind_is_left_alone_for_a_while }, { "alone", alone_nothing_happens }, { "budget", forced_switches_in_debt_cost_granularity })
