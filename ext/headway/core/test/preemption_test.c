@@ -132,31 +132,19 @@ answers(struct hw_thread *server, struct hw_thread *io)
 
 TEST(a_long_hold_after_brief_ones_ends_before_anybody_is_late)
 {
-    world_start(HW_FAIR);
-    struct hw_thread *io = sleeper(), *server = running_hog();
-    answers(server, io);
-    resumed(server);
-    advance(US(10));
-    ready(io);
-    CHECK_EQUAL(world.now + hw_policy_default.brief_wait_ns, world.orders.tick_ns);
-    advance(hw_policy_default.brief_wait_ns);
-    tick();
-    CHECK(world.orders.preempt == server);
-    world_end();
-}
-
-TEST(a_long_hold_after_brief_ones_ends_before_a_newborn_thread_is_late)
-{
-    world_start(HW_FAIR);
-    struct hw_thread *io = sleeper(), *server = running_hog();
-    answers(server, io);
-    resumed(server);
-    ready(world_thread(HW_SUSPENDED, true));
-    CHECK_EQUAL(world.now + hw_policy_default.brief_wait_ns, world.orders.tick_ns);
-    advance(hw_policy_default.brief_wait_ns);
-    tick();
-    CHECK(world.orders.preempt == server);
-    world_end();
+    for (int newborn = 0; newborn < 2; newborn++) {
+        world_start(HW_FAIR);
+        struct hw_thread *io = sleeper(), *server = running_hog();
+        answers(server, io);
+        resumed(server);
+        advance(US(10));
+        ready(newborn ? world_thread(HW_SUSPENDED, true) : io);
+        CHECK_EQUAL(world.now + hw_policy_default.brief_wait_ns, world.orders.tick_ns);
+        advance(hw_policy_default.brief_wait_ns);
+        tick();
+        CHECK(world.orders.preempt == server);
+        world_end();
+    }
 }
 
 /* They are in the VM's queue ahead of it. */
@@ -312,7 +300,6 @@ TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once }
       { "retry", a_lost_preemption_is_asked_for_again }, { "burst", an_interactive_holder_keeps_its_burst },
       { "brief", a_batch_thread_that_blocks_soon_is_left_alone },
       { "long", a_long_hold_after_brief_ones_ends_before_anybody_is_late },
-      { "long_newborn", a_long_hold_after_brief_ones_ends_before_a_newborn_thread_is_late },
       { "many", nobody_waits_for_many_brief_holds_in_a_row }, { "behind", nobody_is_late_for_having_waited_for_others_like_it },
       { "cut", a_hold_that_was_cut_short_may_have_been_brief },
       { "collection", a_hold_is_as_brief_without_the_collections_in_it },
