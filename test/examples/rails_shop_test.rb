@@ -77,8 +77,5 @@ class RailsShopTest < Minitest::Test
   end
 
   # Puma's own process, so that what watches it lives to write the page.
-  def end_shop
-    Process.kill(:INT, puma)
-    @shop.await("the end") { @shop.ended? || @shop.output.include?("Goodbye") && @shop.wait }
-  end
+  def end_shop = @shop.stop(:INT, pid: puma)
 end

@@ -60,20 +60,23 @@ module Harness
 
     def signal(name) = Process.kill(name, @pid)
 
-    # Puma, told by a signal, doesn't always end, with or without Headway: Ruby 3.4 may hang when an IO is closed that the main
-    # thread's trap handler writes to. Its tests don't wait for that.
+    # Puma, told by a signal, doesn't always end, with or without Headway: Ruby 3.3 and 3.4 may hang when an IO is closed that the
+    # main thread's trap handler writes to. Its tests don't wait for that.
     #
+    # @param pid [Integer] whom to tell, where what was started waits for the server's own process
     # @return [Process::Status]
-    def stop(signal = :TERM)
+    def stop(signal = :TERM, pid: @pid)
       return @status if ended?
 
-      Process.kill(signal, @pid)
+      Process.kill(signal, pid)
       deadline = now + 10 * TimeLimit.seconds_scale
       sleep 0.02 until ended? || now > deadline
-      unless ended?
-        Process.kill(:KILL, @pid)
-        @status = Process.wait2(@pid).last
+      begin
+        Process.kill(:KILL, pid) unless ended?
+      rescue Errno::ESRCH
+        nil # what waits for it takes its time
       end
+      await("the end") { ended? }
       @status
     end
 
