@@ -63,7 +63,8 @@ leave(struct hw_scheduler *s, struct hw_thread *thread)
 }
 
 /* The admission passes to `next`, or to whoever is next. In the middle of its turn the owner stays the first of its tier, and goes on
- * when that is served; once its turn is over, or when it came up to the others of its tier just now, it goes behind them. */
+ * when that is served; once its turn is over, or when it came up to the others of its tier just now, it goes behind them. Where nobody
+ * waits in a lower tier but the owner that had its turn, who is next has one, too. */
 static void
 pass_on(struct hw_scheduler *s, struct hw_thread *next, uint64_t now)
 {
@@ -74,8 +75,10 @@ pass_on(struct hw_scheduler *s, struct hw_thread *next, uint64_t now)
     owner->turn_ns += hw_elapsed_ns(s->admitted_ns, now);
     if (next) admit(s, next, now);
     else admit_next(s, now);
+    bool lowest = s->admitted_tier <= hw_gate_tier(&s->gate);
     if (owner->overtaken) hw_gate_push_front(&s->gate, owner, now);
     else hw_gate_push(&s->gate, owner, now);
+    if (lowest && !owner->overtaken && owner->tier < s->admitted_tier) s->turn = true;
 }
 
 /* Not ahead of others of its tier: who came before it to the gate goes before it. */
@@ -198,16 +201,17 @@ hw_scheduler_starves_at_ns(const struct hw_scheduler *s, const struct hw_thread 
     return from_ns + s->policy.starvation_ns;
 }
 
-/* No admission lasts longer than this while others wait, unless somebody keeps the GVL: in native code, or collecting garbage. On a
- * machine with far too much to do each hand-over takes a tenth of a second, and there are some before an admitted thread's turn. */
+/* No admission lasts longer than its turn and this while others wait, unless somebody keeps the GVL: in native code, or collecting
+ * garbage. On a machine with far too much to do each hand-over takes a tenth of a second, and there are some before an admitted
+ * thread's turn. */
 #define OVERDUE_NS (5 * HW_NS_PER_S)
 
 bool
 hw_scheduler_repair(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
 {
     struct hw_thread *admitted = s->admitted;
-    bool overdue = admitted && admitted != thread && s->holder == NULL && now > s->admitted_ns + hw_policy_quantum_ns(&s->policy, admitted) +
-        s->policy.starvation_ns + s->policy.protection_ns + OVERDUE_NS;
+    bool overdue = admitted && admitted != thread && s->holder == NULL &&
+        now > hw_admission_turn_ends_ns(s) + s->policy.starvation_ns + s->policy.protection_ns + OVERDUE_NS;
     if (!thread->at_gate || (admitted && admitted->state != HW_SUSPENDED && !overdue)) return false;
     admit_next(s, now);
     if (admitted) hw_admission_place(s, admitted, now);

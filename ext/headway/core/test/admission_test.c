@@ -279,6 +279,52 @@ TEST(who_overtook_a_tier_goes_behind_it_on_entering_it)
     world_end();
 }
 
+TEST(who_waits_alone_in_a_higher_tier_has_its_turn_after_the_lower_one_s)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *shorter = waiting(MS(50)), *longer = waiting(MS(5000));
+    resumed(shorter);
+    CHECK(s->admitted == shorter && longer->at_gate && shorter->tier < longer->tier);
+    for (int round = 0; round < 4; round++) {
+        advance(MS(200));
+        CHECK(must_yield(shorter));
+        gives_way(shorter);
+        check_all();
+        CHECK(s->admitted == longer && shorter->at_gate);
+        if (longer->parked) comes_back(longer);
+        else resumed(longer);
+        CHECK(!must_yield(longer));
+        tick();
+        CHECK_EQUAL(world.now + MS(100), world.orders.tick_ns);
+        advance(MS(100));
+        CHECK(must_yield(longer));
+        gives_way(longer);
+        check_all();
+        CHECK(s->admitted == shorter && longer->at_gate && longer->parked);
+        comes_back(shorter);
+        CHECK(!must_yield(shorter));
+    }
+    world_end();
+}
+
+TEST(an_admission_as_long_as_its_turn_may_be_is_not_repaired)
+{
+    struct hw_policy policy = hw_policy_default;
+    policy.quantum_ns = 2 * HW_NS_PER_S;
+    world_start(HW_FAIR);
+    hw_scheduler_set_policy(s, &policy, world.now);
+    struct hw_thread *io = sleeper(), *owner = running_hog();
+    gives_way(owner);
+    struct hw_thread *other = parked_hog();
+    ready(io);
+    resumed(io);
+    advance(HW_NS_PER_S * 10);
+    blocks(io);
+    CHECK(!hw_scheduler_repair(s, other, world.now));
+    CHECK(s->admitted == owner);
+    world_end();
+}
+
 TEST(an_owner_whose_time_is_up_hands_over_to_whom_the_vm_chose)
 {
     struct hw_policy policy = hw_policy_default;
@@ -384,6 +430,8 @@ TESTS({ "repair", only_an_admission_that_nobody_holds_up_is_repaired }, { "rotat
       { "own_time", what_others_take_ahead_of_it_shortens_nobody_s_turn },
       { "first", who_came_first_to_the_gate_overtakes_first },
       { "behind", who_overtook_a_tier_goes_behind_it_on_entering_it },
+      { "alone", who_waits_alone_in_a_higher_tier_has_its_turn_after_the_lower_one_s },
+      { "long_turn", an_admission_as_long_as_its_turn_may_be_is_not_repaired },
       { "handover", an_owner_whose_time_is_up_hands_over_to_whom_the_vm_chose },
       { "keeps_turn", a_starving_owner_on_its_way_keeps_its_turn_whom_the_vm_may_let_run_before },
       { "overtaken", being_overtaken_costs_a_starving_owner_nothing },
