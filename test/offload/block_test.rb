@@ -4,6 +4,7 @@ require "test_helper"
 require "headway"
 require "openssl"
 require "timeout"
+require "zlib"
 require "offload/select_scheduler"
 
 # Headway.offload { }: as if the block ran where it is written.
@@ -126,6 +127,21 @@ class OffloadBlockTest < Minitest::Test
       sleep 0.002 while fiber.alive?
     end
     assert_equal %i[block fiber], log
+  end
+
+  def test_a_deadline_in_whose_place_cleaning_up_raises_something
+    pool = Headway::OffloadPool.new(workers: 1)
+    assert_raises(Headway::OffloadPool::DeadlineError) do
+      pool.run(deadline: 0.02) do
+        sleep 30
+      ensure
+        raise Zlib::DataError, "data error"
+      end
+    end
+    assert_equal 0, pool.stats[:late]
+    assert_raises(Zlib::DataError) { pool.run(deadline: 30) { raise Zlib::DataError, "data error" } }
+  ensure
+    pool&.close
   end
 
   def test_a_deadline

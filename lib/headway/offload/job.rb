@@ -68,7 +68,7 @@ module Headway
       def interrupted? = @interrupted
 
       # @return [Boolean] whether it has a result in spite of everything
-      def ended? = @state == :ran && !@error.is_a?(Cancelled) && !@error.is_a?(WorkerError)
+      def ended? = @state == :ran && !@error.is_a?(WorkerError) && !cut_short?
 
       # Returns when a worker is done with it, or none can take it. Only an exception leaves it earlier; Native.offload_wait then calls
       # {cancel} until the job is done.
@@ -125,6 +125,13 @@ module Headway
       end
 
       private
+
+      # Also by what cleaning up raised in its place, as zlib does (DataError). The VM's own cause: some classes have another.
+      def cut_short?
+        error = @error
+        error = Exception.instance_method(:cause).bind_call(error) until error.nil? || error.is_a?(Cancelled)
+        !error.nil?
+      end
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
