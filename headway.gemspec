@@ -17,7 +17,7 @@ Gem::Specification.new do |spec|
   spec.files = Dir.chdir(__dir__) do
     Dir["lib/**/*.rb", "lib/headway/report/page.html", "lib/headway/web/**/*.{html,js,css,svg}",
         "report/src/{dom,format,histogram,timeline/palette}.js", "report/src/styles/{base,tables,timeline}.css", "exe/*", "ext/headway/**/*.{c,h,rb}", "ext/headway/**/depend",
-        "ext/headway/core/Makefile", "docs/**/*.md", "fleet/*", "README.md", "CHANGELOG.md", "LICENSE.txt"].reject { |file| file.include?("/test/") }
+        "ext/headway/core/Makefile", "docs/**/*.{md,svg}", "fleet/*", "README.md", "CHANGELOG.md", "LICENSE.txt"].reject { |file| file.include?("/test/") }
   end
   spec.bindir = "exe"
   spec.executables = ["headway"]

@@ -62,7 +62,8 @@ module Headway
       Native.signal_lost? ? :poll : settings.preempt
     end
 
-    # @return [Numeric] milliseconds a batch thread may hold the GVL while another one waits
+    # @return [Numeric] milliseconds a batch thread may hold the GVL while another one waits; under `fair` two of them in a turn for
+    #   who has computed for less than a second
     def quantum_ms
       settings.quantum_ms
     end

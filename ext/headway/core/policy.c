@@ -28,12 +28,12 @@ hw_policy_quantum_ns(const struct hw_policy *policy, const struct hw_thread *thr
     return thread->quantum_ns ? thread->quantum_ns : policy->quantum_ns;
 }
 
-/* A turn lasts a quantum, or where interactive threads take all the time until the starvation bound. */
+/* A quantum, but no less than the starvation bound: interactive threads may take all the time until then. */
 uint64_t
 hw_policy_patience_ns(const struct hw_policy *policy)
 {
-    uint64_t turn_ns = policy->quantum_ns > policy->starvation_ns ? policy->quantum_ns : policy->starvation_ns;
-    return policy->patience * turn_ns;
+    uint64_t quantum_ns = policy->quantum_ns > policy->starvation_ns ? policy->quantum_ns : policy->starvation_ns;
+    return policy->patience * quantum_ns;
 }
 
 uint64_t

@@ -12,7 +12,7 @@
 /* name, label */
 #define HW_POLICIES(EACH)                                                                                                      \
     EACH(FAIR, "fair")       /* wake-up preemption, and a gate for batch threads */                                           \
-    EACH(QUANTUM, "quantum") /* time slices only, as Ruby does, but of any length */                                          \
+    EACH(QUANTUM, "quantum") /* time slices only, as Ruby does, but shorter ones, too */                                        \
     EACH(OBSERVE, "observe") /* hooks only */
 
 enum hw_policy_kind {
@@ -43,7 +43,7 @@ struct hw_policy {
     unsigned turn_quanta[HW_TIERS]; /* a turn of the admitted thread lasts so many quanta of its own time. Work that takes longer than a
                                 turn, and work like it, is done piece by piece, all of it late: so as long a turn as a request that
                                 computes may take, but for threads that compute for ever */
-    unsigned patience;       /* a tier that waits is passed over for so many turns (see hw_policy_patience_ns) at the most */
+    unsigned patience;       /* a tier that waits is passed over for so many quanta (see hw_policy_patience_ns) at the most */
     uint64_t starvation_ns;  /* when no batch thread of its tier ran for so long the admitted one runs next, whatever waits */
     uint64_t protection_ns;  /* and for so long at least */
     uint64_t brief_ns;       /* a hold that ends of its own accord within this is brief. A batch thread whose last two were is left alone
@@ -88,8 +88,8 @@ struct hw_rivals {
 uint64_t hw_policy_quantum_ns(const struct hw_policy *policy, const struct hw_thread *thread);
 uint64_t hw_policy_patience_ns(const struct hw_policy *policy);
 
-/* A turn of the admitted thread: its own time counts, not what others take ahead of it; but of these no more than `patience` times
- * as much. */
+/* A turn of the admitted thread: its own time counts, not what others take ahead of it; but with theirs it lasts no longer than a
+ * tier's patience. */
 uint64_t hw_policy_turn_ns(const struct hw_policy *policy, const struct hw_thread *admitted);
 
 /* What counts as burst of a new thread from the start, when so many others have yet to run. */

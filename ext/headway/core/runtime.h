@@ -5,8 +5,11 @@
  * is held nothing blocks, nothing is allocated and no Ruby function is called.
  *
  * Who calls what
- *   hw_runtime_event        VM event hooks; with or without the GVL, mostly under the VM's scheduler lock
- *   hw_runtime_park         the job, inside rb_nogvl, on the thread that gives way; no GVL
+ *   hw_runtime_event        VM event hooks; with or without the GVL, mostly under the VM's scheduler lock; from there, too:
+ *                           hw_runtime_add, hw_runtime_discard, and hw_runtime_collected from the hook of the garbage collector
+ *   hw_runtime_park         the job, inside rb_nogvl, on the thread that gives way; no GVL; so hw_runtime_await_switch
+ *   hw_runtime_leave_alone  the job; with the GVL
+ *   hw_runtime_configure    Ruby methods, with the GVL, and the control socket's thread, under control.lock
  *   hw_runtime_unpark       the VM's unblock function; any thread, under the parked thread's interrupt lock
  *   hw_signal_handler       on the holder; takes no lock
  *   the ticker              its own native thread, all signals blocked; Ruby doesn't know it

@@ -43,7 +43,7 @@ struct hw_scheduler {
     uint8_t admitted_tier;      /* its tier at that time */
     bool turn;                  /* admitted ahead of a lower tier, which had its share: not to be overtaken */
     struct hw_gate gate;
-    uint64_t tier_ran_ns[HW_TIERS]; /* when a batch thread of the tier last ended a hold worth the name */
+    uint64_t tier_ran_ns[HW_TIERS]; /* when an admitted thread of the tier last ended a hold worth the name */
     unsigned unborn;            /* threads that have never run */
     uint64_t newborn_ns;        /* since when newborn threads have been ready */
     uint64_t interactive_ns;    /* held by interactive threads so far */

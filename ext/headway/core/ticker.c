@@ -1,6 +1,6 @@
 /* The ticker: one native thread that wakes when the policy said something would be due, and in mode poll triggers the job; under
  * observe it triggers it to have the holder's stack looked at. For the flight recorder's alarm it looks for waits that last. It
- * exists only while there are two threads or more, and sleeps without a timeout when nobody has waited for a while. */
+ * starts with the second thread, stays until the stop, and sleeps without a timeout when nobody has waited for a while. */
 #include "feed.h"
 
 #include <signal.h>

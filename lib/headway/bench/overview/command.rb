@@ -45,7 +45,7 @@ module Headway
         def parser
           @parser ||= OptionParser.new("Usage: bin/bench [options]", 26) do |parser|
             Options.teach(parser)
-            parser.separator("Measures every figure of the README and prints them as a Markdown table.\n\n")
+            parser.separator("Measures the README's figures of the scheduler and prints them as a Markdown table.\n\n")
             parser.on("--quick", "minutes instead of half an hour; figures not to be quoted") { @scale = QUICK }
             parser.on("--ruby PATH", "a Ruby to measure with, repeatedly (default: this one)") { @rubies << Interpreter.new(_1) }
             parser.on("--yjit", "each Ruby also with YJIT, where it was built with it") { @yjit = true }
