@@ -59,6 +59,14 @@ class PredictTest < PredictCase
     assert_nil over.dig("p50_ms", "median")
   end
 
+  def test_why_it_is_too_slow_is_said
+    _, threads, = run_cli("predict", orders, "--rate", "400", "--threads", "1")
+    _, gvl, = run_cli("predict", orders, "--rate", "700", "--threads", "8")
+
+    assert_match(/^Note: too slow: requests arrive faster than that setting answers them\.$/, threads)
+    assert_match(/^Note: too slow: .*for want of the GVL: ask for more processes/, gvl)
+  end
+
   def test_a_pool_that_was_idle_at_times_is_open_at_the_rate_recorded
     recorded = json_of("predict", orders(500, pause_ms: 6))["recorded"]
 

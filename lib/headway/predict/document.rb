@@ -8,6 +8,11 @@ module Headway
     # Predictions of settings, as a JSON object (docs/predict-json.md) and as a table.
     class Document
       SCHEMA = 1
+
+      # The GVL is what is short, not threads, from this share of its time on.
+      GVL_TAKEN_PCT = 90
+      private_constant :GVL_TAKEN_PCT
+
       Row = Data.define(:setting, :refusal, :figures)
 
       # @return [Array<Row>]
@@ -35,7 +40,7 @@ module Headway
       def to_s
         lines = [%w[processes threads policy quantum arrivals class requests/s mean p50 p95 p99 GVL]]
         @rows.each { |row| lines.concat(lines_of(row)) if row.figures }
-        [heading, *(Bench::Table.layout(lines, left: 6) if lines.size > 1), *refusals, *@grounds.cautions.map { |text| "Note: #{text}." }].join("\n")
+        [heading, *(Bench::Table.layout(lines, left: 6) if lines.size > 1), *refusals, *notes.map { |text| "Note: #{text}." }].join("\n")
       end
 
       private
@@ -70,11 +75,21 @@ module Headway
                  setting.rate ? "#{setting.rate.round(1)}/s" : "closed"]
         object = row.figures.to_json_h
         all = line(words + ["all"], object, overloaded(row) || range(object["requests_per_s"]), "#{row.figures.gvl_pct.round} %")
-        kinds = object["classes"].size > 1 ? object["classes"].map { |kind| line(Array.new(5, "") + [kind["name"]], kind, "", "") } : []
+        kinds = object["classes"].size > 1 && !row.figures.overloaded? ? object["classes"].map { |kind| line(Array.new(5, "") + [kind["name"]], kind, "", "") } : []
         [all, *kinds]
       end
 
       def overloaded(row) = ("too slow" if row.figures.overloaded?)
+
+      def notes = [too_slow, *@grounds.cautions].compact
+
+      def too_slow
+        slow = @rows.filter_map { |row| row.figures if row.figures&.overloaded? }
+        return if slow.empty?
+
+        "too slow: requests arrive faster than that setting answers them" +
+          (slow.all? { |figures| figures.gvl_pct >= GVL_TAKEN_PCT } ? ", for want of the GVL: ask for more processes (--processes)" : "")
+      end
 
       def line(words, object, rate, gvl) = words + [rate, *%w[mean_ms p50_ms p95_ms p99_ms].map { |key| range(object[key]) }, gvl]
 
