@@ -7,6 +7,10 @@ module Headway
       module Gems
         class << self
           # @param name [String] of a gem
+          # @return [Boolean]
+          def installed?(name) = Gem::Specification.find_all_by_name(name).any?
+
+          # @param name [String] of a gem
           # @return [Array<String>] what Ruby's command line needs to load it
           # @raise [Error] it isn't installed
           def flags(name)

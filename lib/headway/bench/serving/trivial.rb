@@ -11,22 +11,29 @@ module Headway
           Figure.new(key: "requests_per_s", title: "Requests a second", unit: "/s", better: :higher),
           Figure.new(key: "cpu_us", title: "CPU time of the server for each", unit: "µs")
         ].freeze
-        # With the middleware and what counts requests for metrics.
+        # Middlewares, each alone: Headway's with what counts requests for metrics, and what users have that times or counts requests.
         WHOLE = "headway-rack"
-        SETUP = '->(app) { require "headway/rack"; require "headway/metrics"; Headway::Rack.new(app) }'
-        private_constant :SETUP
+        MIDDLEWARES = {
+          WHOLE => '->(app) { require "headway/rack"; require "headway/metrics"; Headway::Rack.new(app) }',
+          "rack-runtime" => '->(app) { require "rack"; Rack::Runtime.new(app) }',
+          "prometheus-client" => '->(app) { require "prometheus/middleware/collector"; Prometheus::Middleware::Collector.new(app) }'
+        }.freeze
+        OTHERS = { "rack-runtime" => "rack", "prometheus-client" => "prometheus-client" }.freeze
+        private_constant :MIDDLEWARES, :OTHERS
 
-        # @return [Array<Arm>]
+        # @return [Array<Arm>] without those whose gem isn't there
         def self.arms(interpreter)
-          whole = Arm.build("headway", interpreter).with(name: WHOLE) if File.file?(File.expand_path("../../rack.rb", __dir__))
-          [Arm.build("stock", interpreter), Arm.build("headway", interpreter), whole].compact
+          stock, headway = %w[stock headway].map { |name| Arm.build(name, interpreter) }
+          others = OTHERS.filter_map { |name, gem| stock.with(name:) if Gems.installed?(gem) }
+          [stock, headway, headway.with(name: WHOLE), *others]
         end
 
         # CPU time tells more than the rate where other programs run beside: Headway's own threads are in it, waiting for others isn't.
         def measure(arm, _cell)
-          settings = { **Serving::DEFAULTS, **config, "workers" => 1, "rounds_per_ms" => 1, "setup" => (SETUP if arm.name == WHOLE) }
+          settings = { **Serving::DEFAULTS, **config, "workers" => 1, "rounds_per_ms" => 1, "setup" => MIDDLEWARES[arm.name] }
           load = { paths: { "/trivial" => 1.0 }, seed: 1, keep: true, connections: config["connections"], seconds: config["seconds"] }
-          Puma.run(arm, settings.compact) do |puma|
+          flags = ["puma", *OTHERS[arm.name]].flat_map { |gem| Gems.flags(gem) }
+          Puma.run(arm, settings.compact, flags:) do |puma|
             before = puma.cpu_s
             answer = puma.load(load, limit_s: config["seconds"] + 60)
             { "requests_per_s" => answer["requests_per_s"], "cpu_us" => (puma.cpu_s - before) / answer["requests"] * 1e6 }
