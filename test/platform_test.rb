@@ -54,7 +54,9 @@ class PlatformTest < Minitest::Test
       pool = Headway::OffloadPool.new(workers: 2, queue: 10, full: :wait, deadline: 1, mode: :always)
       p pool.call(-> { 1 }), pool.run(deadline: 2) { 2 }, Headway.offload { 3 }, pool.mode, pool.stats[:inline], pool.close
       p((pool.run { 4 } rescue $!.class))
-      p Headway::Autotune.start(window: 5), Headway::Autotune.current, Headway::Autotune.stop, Headway::Metrics.text
+      p Headway::Autotune.start(window: 5), Headway::Autotune.current, Headway::Autotune.stop
+      Headway::Work.start(:request, "a").finish
+      p Headway::Metrics.request("b", running: 1, ready: 1, suspended: 1), Headway::Metrics.text
 
       Fiber.set_scheduler(scheduler = Headway::FiberScheduler.new)
       reader, writer = IO.pipe
@@ -64,7 +66,7 @@ class PlatformTest < Minitest::Test
       p scheduler.stats[:errors]
     RUBY
     assert run.success?, run
-    assert_equal %w[1 2 3 :never 2 nil Headway::OffloadPool::ClosedError nil nil false "" true "ab" 0], run.out.split("\n")
+    assert_equal %w[1 2 3 :never 2 nil Headway::OffloadPool::ClosedError nil nil false nil "" true "ab" 0], run.out.split("\n")
     assert_match(/does nothing here: its native extension was not built/, run.err)
   end
 end

@@ -64,6 +64,10 @@ void hw_stats_init(VALUE native);
 
 /* work_times.c */
 void hw_work_times_init(VALUE native);
+void hw_work_times_read(VALUE times, uint64_t *time_ns); /* what each state took of the work, as it was seen last */
+
+/* work_sums.c */
+void hw_work_sums_init(VALUE native);
 
 /* control_methods.c */
 void hw_control_methods_init(VALUE native);
@@ -72,6 +76,9 @@ void hw_control_methods_init(VALUE native);
 void hw_metered_init(VALUE native);
 
 /* metrics.c */
+#define HW_BOUNDS_MOST 64
 void hw_metrics_init(VALUE native);
+long hw_read_bounds(VALUE array, uint64_t *bounds_ns); /* how many there are; ArgumentError */
+VALUE hw_distribution(const uint64_t *counts, long bounds, uint64_t sum_ns, uint64_t count); /* [counts up to each bound, sum_s, count] */
 
 #endif

@@ -2,11 +2,27 @@
 #include "binding.h"
 #include "hash.h"
 
-#define BOUNDS_MOST 64
-
 struct cumulative {
-    uint64_t count, sum_ns, counts[BOUNDS_MOST];
+    uint64_t count, sum_ns, counts[HW_BOUNDS_MOST];
 };
+
+long
+hw_read_bounds(VALUE array, uint64_t *bounds_ns)
+{
+    Check_Type(array, T_ARRAY);
+    long bounds = RARRAY_LEN(array);
+    if (bounds > HW_BOUNDS_MOST) rb_raise(rb_eArgError, "%ld bounds: at most %d", bounds, HW_BOUNDS_MOST);
+    for (long i = 0; i < bounds; i++) bounds_ns[i] = NUM2ULL(rb_ary_entry(array, i));
+    return bounds;
+}
+
+VALUE
+hw_distribution(const uint64_t *counts, long bounds, uint64_t sum_ns, uint64_t count)
+{
+    VALUE array = rb_ary_new_capa(bounds);
+    for (long i = 0; i < bounds; i++) rb_ary_push(array, ULL2NUM(counts[i]));
+    return rb_ary_new_from_args(3, array, DBL2NUM((double)sum_ns / 1e9), ULL2NUM(count));
+}
 
 static struct cumulative
 copy_histogram(const struct hw_histogram *histogram, uint64_t sum_ns, const uint64_t *bounds_ns, long bounds)
@@ -19,9 +35,7 @@ copy_histogram(const struct hw_histogram *histogram, uint64_t sum_ns, const uint
 static VALUE
 distribution(const struct cumulative *copy, long bounds)
 {
-    VALUE counts = rb_ary_new_capa(bounds);
-    for (long i = 0; i < bounds; i++) rb_ary_push(counts, ULL2NUM(copy->counts[i]));
-    return rb_ary_new_from_args(3, counts, DBL2NUM((double)copy->sum_ns / 1e9), ULL2NUM(copy->count));
+    return hw_distribution(copy->counts, bounds, copy->sum_ns, copy->count);
 }
 
 /* Native.metrics(ascending bounds, ns) -> { wait: [[values up to each bound], sum, count], hold: the same, preemptions:,
@@ -30,11 +44,8 @@ distribution(const struct cumulative *copy, long bounds)
 static VALUE
 metrics(VALUE self, VALUE bounds_array)
 {
-    Check_Type(bounds_array, T_ARRAY);
-    long bounds = RARRAY_LEN(bounds_array);
-    if (bounds > BOUNDS_MOST) rb_raise(rb_eArgError, "%ld bounds: at most %d", bounds, BOUNDS_MOST);
-    uint64_t bounds_ns[BOUNDS_MOST];
-    for (long i = 0; i < bounds; i++) bounds_ns[i] = NUM2ULL(rb_ary_entry(bounds_array, i));
+    uint64_t bounds_ns[HW_BOUNDS_MOST];
+    long bounds = hw_read_bounds(bounds_array, bounds_ns);
 
     struct hw_scheduler *scheduler = &hw_runtime.scheduler;
     unsigned states[HW_STATE_COUNT] = { 0 };

@@ -86,11 +86,24 @@ finish(VALUE self)
 }
 
 /* Accounts begin at nothing with every start of Headway. */
+static uint64_t
+gain_ns(const struct work_times *times, enum hw_state state)
+{
+    uint64_t first = times->first_ns[state], last = times->last_ns[state];
+    return last > first ? last - first : 0;
+}
+
 static VALUE
 gain(const struct work_times *times, enum hw_state state)
 {
-    uint64_t first = times->first_ns[state], last = times->last_ns[state];
-    return DBL2NUM(last > first ? (double)(last - first) / 1e9 : 0.0);
+    return DBL2NUM((double)gain_ns(times, state) / 1e9);
+}
+
+void
+hw_work_times_read(VALUE self, uint64_t *time_ns)
+{
+    const struct work_times *times = times_of(self);
+    for (int state = 0; state < HW_STATE_COUNT; state++) time_ns[state] = gain_ns(times, state);
 }
 
 /* -> [running_s, ready_s, suspended_s] */

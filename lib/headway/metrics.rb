@@ -111,8 +111,6 @@ module Headway
     end
 
     # Requests and jobs that Headway's integrations follow.
-    Work.subscribe do |work|
-      (work.kind == :job ? @jobs : @requests).add(work.name, *work.times)
-    end
+    Work.subscribe { |work| (work.kind == :job ? @jobs : @requests).add(work.name, work.account) } if defined?(Native)
   end
 end

@@ -72,44 +72,48 @@ module Headway
     attr_reader :error
 
     # @api private
+    # @return [Native::WorkTimes]
+    attr_reader :account
+
+    # @api private
     def initialize(kind, name, &provisional)
       @kind = kind
       @name = name
       @outer = kind == :job ? Work.current : nil # one done inside of a request; requests don't nest
       @shared = !Fiber.current_scheduler.nil?
-      @times = Times.new
+      @account = Times.new
       @parts = @queue = @status = @error = @mark = nil # in this order always: objects of too many shapes are slow
       begin_span(&provisional) if Recorder.recording? && !@shared
     end
 
     # @return [Float] seconds holding the GVL
     def running
-      @times.running
+      @account.running
     end
 
     # @return [Float] seconds waiting for the GVL
     def waiting
-      @times.ready
+      @account.ready
     end
 
     # @return [Float] seconds doing neither: sleeping, in I/O, or in native code without the GVL
     def suspended
-      @times.suspended
+      @account.suspended
     end
 
     # @return [Array(Float, Float, Float)] running, waiting, suspended: until now, or until the work was finished or left its thread
     def times
-      @times.to_a
+      @account.to_a
     end
 
     # @return [Float] seconds, until now or until it was finished
     def wall
-      @times.wall
+      @account.wall
     end
 
     # @return [Boolean] whether its thread is known to Headway: false means all times are 0
     def measured?
-      @times.measured?
+      @account.measured?
     end
 
     # @return [Boolean] whether the thread had a fiber scheduler
@@ -119,7 +123,7 @@ module Headway
 
     # @return [Boolean]
     def finished?
-      @times.finished?
+      @account.finished?
     end
 
     # @return [Hash{Symbol => Part}] what parts of it took, :sql for one
@@ -139,7 +143,7 @@ module Headway
     # Takes its thread's times until now: what follows may be on another thread.
     # @return [void]
     def look
-      @times.look
+      @account.look
     end
 
     # Ends its span in the trace: its thread has other work now.
@@ -155,7 +159,7 @@ module Headway
     # @param error [Exception, nil] what ended it
     # @return [void]
     def finish(error = nil)
-      return unless @times.finish
+      return unless @account.finish
 
       @error = error
       leave if @mark

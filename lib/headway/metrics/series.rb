@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../forks"
+
 module Headway
   module Metrics
     # The series of one name that the program adds to, a value for each set of labels. The number of sets is bounded: what comes
@@ -19,13 +21,20 @@ module Headway
         @help = help
         @labels = labels
         @most = most
+        start_afresh
+        Forks.watch(self)
+      end
+
+      # In a forked child: what its parent counted is the parent's.
+      # @api private
+      def start_afresh
         @values = {}
         @lock = Mutex.new
       end
 
       # @return [Family]
       def family
-        series = locked { @values.to_h { |key, value| [@labels.zip(key).to_h, copy(value)] } }
+        series = @lock.synchronize { @values.to_h { |key, value| [@labels.zip(key).to_h, copy(value)] } }
         Family.new(@name, type, @help, series)
       end
 
@@ -36,25 +45,11 @@ module Headway
 
       # @param values [Array] of the labels, in their order
       def change(values)
-        locked do
+        @lock.synchronize do
           key = @values.key?(values) ? values : new_key(values)
           @values[key] = yield(@values[key])
         end
         nil
-      end
-
-      def locked
-        @lock.synchronize do
-          forget_parent
-          yield
-        end
-      end
-
-      # What a forked child's parent counted is the parent's.
-      def forget_parent
-        pid = ::Process.pid
-        @values.clear unless @pid == pid
-        @pid = pid
       end
 
       # The first label is the one that programs make up. A key is kept, so it must be nobody else's.

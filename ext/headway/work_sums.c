@@ -1,0 +1,105 @@
+/* Headway::Native::WorkSums: what all works of a class took together, and how long each waited for the GVL, by the buckets of a
+ * monitoring system. Every request ends here, in a server that has none of this in its caches: it is one call that makes no object.
+ * All with the GVL, which nobody gives up in here, so that it needs no other lock. */
+#include "binding.h"
+#include "hash.h"
+
+struct work_sums {
+    uint64_t count, time_ns[HW_STATE_COUNT];
+    long bounds;
+    uint64_t bounds_ns[HW_BOUNDS_MOST], counts[HW_BOUNDS_MOST]; /* each bucket by itself */
+};
+
+static const rb_data_type_t sums_type = {
+    .wrap_struct_name = "Headway::Native::WorkSums",
+    .function = { .dfree = RUBY_TYPED_DEFAULT_FREE },
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+static struct work_sums *
+sums_of(VALUE self)
+{
+    return rb_check_typeddata(self, &sums_type);
+}
+
+static VALUE
+allocate(VALUE class)
+{
+    struct work_sums *sums;
+    return TypedData_Make_Struct(class, struct work_sums, &sums_type, sums);
+}
+
+/* WorkSums.new(ascending bounds, ns) */
+static VALUE
+initialize(VALUE self, VALUE bounds)
+{
+    struct work_sums *sums = sums_of(self);
+    sums->bounds = hw_read_bounds(bounds, sums->bounds_ns);
+    return self;
+}
+
+static void
+count(struct work_sums *sums, const uint64_t *time_ns)
+{
+    for (int state = 0; state < HW_STATE_COUNT; state++) sums->time_ns[state] += time_ns[state];
+    sums->count++;
+    long bucket = 0; /* most waits are short */
+    while (bucket < sums->bounds && time_ns[HW_READY] > sums->bounds_ns[bucket]) bucket++;
+    if (bucket < sums->bounds) sums->counts[bucket]++;
+}
+
+/* add(WorkTimes) -> self */
+static VALUE
+add(VALUE self, VALUE times)
+{
+    uint64_t time_ns[HW_STATE_COUNT];
+    hw_work_times_read(times, time_ns);
+    count(sums_of(self), time_ns);
+    return self;
+}
+
+/* What is below 0, of a clock that was set back, counts as none; so does what is no number. */
+static uint64_t
+nanoseconds(VALUE seconds)
+{
+    double ns = NUM2DBL(seconds) * 1e9;
+    return ns > 0 ? (uint64_t)(ns < 1e18 ? ns + 0.5 : 1e18) : 0;
+}
+
+/* add_seconds(running, ready, suspended) -> self */
+static VALUE
+add_seconds(VALUE self, VALUE running, VALUE ready, VALUE suspended)
+{
+    uint64_t time_ns[HW_STATE_COUNT] = { 0 };
+    time_ns[HW_RUNNING] = nanoseconds(running);
+    time_ns[HW_READY] = nanoseconds(ready);
+    time_ns[HW_SUSPENDED] = nanoseconds(suspended);
+    count(sums_of(self), time_ns);
+    return self;
+}
+
+/* -> { wait: [[works that waited up to each bound], sum_s, count], running:, ready:, suspended: seconds }. Of a copy: making objects may
+ * let others count. */
+static VALUE
+to_h(VALUE self)
+{
+    struct work_sums sums = *sums_of(self);
+    for (long bound = 1; bound < sums.bounds; bound++) sums.counts[bound] += sums.counts[bound - 1];
+    VALUE hash = rb_hash_new();
+    hw_set(hash, "wait", hw_distribution(sums.counts, sums.bounds, sums.time_ns[HW_READY], sums.count));
+#define EACH(name, label) hw_set(hash, label, DBL2NUM((double)sums.time_ns[HW_##name] / 1e9));
+    HW_STATES(EACH)
+#undef EACH
+    return hash;
+}
+
+void
+hw_work_sums_init(VALUE native)
+{
+    VALUE class = rb_define_class_under(native, "WorkSums", rb_cObject);
+    rb_define_alloc_func(class, allocate);
+    rb_define_method(class, "initialize", initialize, 1);
+    rb_define_method(class, "add", add, 1);
+    rb_define_method(class, "add_seconds", add_seconds, 3);
+    rb_define_method(class, "to_h", to_h, 0);
+}
