@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "headway"
+require "servers/server_process"
+
+# A Puma that switches threads where it must not: once a connection was handed on, and while an answer is being written. Without
+# Headway some answers have no status line.
+class PumaBuffersTest < Minitest::Test
+  include Harness::Serving
+
+  WIDER = <<~RUBY
+    Puma::ThreadPool.prepend(Module.new { def <<(client) = super.tap { sleep 0.002 } })
+    Puma::IOBuffer.prepend(Module.new { def <<(text) = super.tap { sleep 0.005 if text.start_with?("HTTP") } })
+  RUBY
+  ANSWER = 'run ->(_) { [200, {}, ["whole #{defined?(Headway.started?) && Headway.started?}"]] }'
+
+  def test_with_the_plugin
+    assert_whole_answers puma("plugin :headway")
+  end
+
+  def test_of_a_program_that_starts_headway_before_puma
+    assert_whole_answers puma("", "-r", "headway/autostart")
+  end
+
+  def test_of_an_application_that_starts_headway
+    assert_whole_answers puma("", application: "require 'headway'; Headway.start")
+  end
+
+  def test_stopped_and_started_again
+    assert_whole_answers puma("", "-r", "headway/autostart", application: "Headway.stop; Headway.start")
+  end
+
+  private
+
+  def puma(line, *flags, application: "")
+    port = Harness::ServerProcess.free_port
+    write("config.ru", [application, WIDER, ANSWER].join("\n"))
+    write("config.rb", "threads 3, 3\nbind 'tcp://127.0.0.1:#{port}'\n#{line}\n")
+    serve(*flags, gem_program("puma"), "-C", "config.rb", "config.ru").await_output(/Use Ctrl-C to stop/)
+    port
+  end
+
+  # More connections than threads, so that each goes from thread to thread.
+  def assert_whole_answers(port)
+    answers = Array.new(8) do
+      Thread.new do
+        Thread.current.report_on_exception = false
+        Net::HTTP.start("127.0.0.1", port) { |http| Array.new(60) { http.get("/").body } }
+      end
+    end
+    assert_equal({ "whole true" => 480 }, answers.flat_map(&:value).tally)
+  end
+end
