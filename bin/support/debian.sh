@@ -87,12 +87,19 @@ install_debian_rubies() {
   apt-get install $apt_options $apt_rubies </dev/null >&2 || fail "apt could not install Ruby"
 }
 
-# What tests ask for besides: promtool, which judges metrics and rules, Redis and PostgreSQL. Without them they fail, and say what to install.
+# What tests ask for besides gems. Without promtool, Redis and PostgreSQL they fail, and say what to install; without a browser, protoc
+# and patch some are skipped.
 install_debian_tools() {
   if ! is_debian || [ "$(id -u)" != 0 ]; then return; fi
-  if command -v promtool >/dev/null && command -v redis-server >/dev/null && ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1
-  then return; fi
+  missing=
+  for tool in promtool:prometheus redis-server:redis-server chromium:chromium protoc:protobuf-compiler patch:patch; do
+    command -v "${tool%:*}" >/dev/null || missing="$missing ${tool#*:}"
+  done
+  ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
+  [ -n "$missing" ] || return 0
   debian_update
-  DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=600 prometheus redis-server \
-    postgresql </dev/null >&2 || say "apt could not install prometheus, redis-server and postgresql"
+  for package in $missing; do # one by one: what a mirror lacks keeps none of the others away
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=600 "$package" </dev/null >&2 ||
+      say "apt could not install $package"
+  done
 }
