@@ -32,12 +32,6 @@ copy_histogram(const struct hw_histogram *histogram, uint64_t sum_ns, const uint
     return copy;
 }
 
-static VALUE
-distribution(const struct cumulative *copy, long bounds)
-{
-    return hw_distribution(copy->counts, bounds, copy->sum_ns, copy->count);
-}
-
 /* Native.metrics(ascending bounds, ns) -> { wait: [[values up to each bound], sum, count], hold: the same, preemptions:,
  * threads: { state => count } }. What has not ended yet is not in it, so that everything but threads only ever grows. Numbers are
  * copied out under the runtime's lock, objects made after. */
@@ -58,8 +52,8 @@ metrics(VALUE self, VALUE bounds_array)
     pthread_mutex_unlock(&hw_runtime.lock);
 
     VALUE hash = rb_hash_new(), threads = rb_hash_new();
-    hw_set(hash, "wait", distribution(&wait, bounds));
-    hw_set(hash, "hold", distribution(&hold, bounds));
+    hw_set(hash, "wait", hw_distribution(wait.counts, bounds, wait.sum_ns, wait.count));
+    hw_set(hash, "hold", hw_distribution(hold.counts, bounds, hold.sum_ns, hold.count));
     hw_set_number(hash, "preemptions", preempted);
 #define EACH(name, label) hw_set(threads, label, UINT2NUM(states[HW_##name]));
     HW_STATES(EACH)

@@ -34,8 +34,10 @@ module Headway
         # Does it now, or when Puma is there: `headway run` and initializers come before it, its threads after.
         # @return [void]
         def watch
-          @point ||= TracePoint.new(:thread_begin) { @point.disable if Guard.guard("Puma's buffers") { join } }
-          @point.enable unless @joined || @point.enabled? || join
+          return if @joined || join
+
+          @point ||= TracePoint.new(:thread_begin) { @point.disable if join }
+          @point.enable
         end
 
         # @return [void]
@@ -46,11 +48,13 @@ module Headway
         private
 
         def join
-          return false unless defined?(::Puma::Client) && ::Puma::Client.method_defined?(:io_buffer)
+          Guard.guard("Puma's buffers") do
+            next unless defined?(::Puma::Client) && ::Puma::Client.method_defined?(:io_buffer)
 
-          ::Puma::IOBuffer.prepend(Buffer)
-          ::Puma::Client.prepend(Client)
-          @joined = true
+            ::Puma::IOBuffer.prepend(Buffer)
+            ::Puma::Client.prepend(Client)
+            @joined = true
+          end
         end
       end
     end
