@@ -6,7 +6,7 @@ apt_file=headway-newer
 apt_base="libc6 libc6-dev libgmp-dev libssl3t64 libssl-dev"
 apt_rubies="ruby3.4/experimental ruby3.4-dev/experimental libruby3.4/experimental ruby3.3 ruby3.3-dev ruby-rubygems \
 ruby-bundler gcc binutils make"
-apt_options="-y --no-install-recommends -t sid -o Dpkg::Options::=--force-overwrite -o DPkg::Lock::Timeout=600"
+apt_options="-y --no-install-recommends -t sid -o Dpkg::Options::=--force-overwrite"
 
 is_debian() {
   [ -r /etc/os-release ] && [ "$(. /etc/os-release; printf %s "${ID-}")" = debian ] && command -v apt-get >/dev/null
@@ -82,9 +82,15 @@ install_debian_rubies() {
   debian_preferences >"/etc/apt/preferences.d/$apt_file"
   debian_update
   export DEBIAN_FRONTEND=noninteractive
+  say "installing; half a minute with a fast mirror"
   # The lists are split into words on purpose.
-  apt-get install $apt_options $apt_base </dev/null >&2 || fail "apt could not install $apt_base"
-  apt-get install $apt_options $apt_rubies </dev/null >&2 || fail "apt could not install Ruby"
+  apt_install $apt_options $apt_base || fail "apt could not install $apt_base"
+  apt_install $apt_options $apt_rubies || fail "apt could not install Ruby"
+}
+
+# Thousands of lines, which matter only when it fails.
+apt_install() {
+  log=$(apt-get install -o DPkg::Lock::Timeout=600 "$@" </dev/null 2>&1) || { printf '%s\n' "$log" >&2; return 1; }
 }
 
 # What tests ask for besides gems. Without promtool, Redis and PostgreSQL they fail, and say what to install; without a browser, protoc
@@ -98,8 +104,9 @@ install_debian_tools() {
   ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
   [ -n "$missing" ] || return 0
   debian_update
+  export DEBIAN_FRONTEND=noninteractive
   for package in $missing; do # one by one: what a mirror lacks keeps none of the others away
-    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=600 "$package" </dev/null >&2 ||
-      say "apt could not install $package"
+    say "installing $package, which tests ask for"
+    apt_install -y --no-install-recommends "$package" || say "apt could not install $package"
   done
 }
