@@ -51,12 +51,13 @@ find_place(struct hw_costs *costs, int skip)
     return hw_costs_place(costs, key ? key : 1);
 }
 
-/* Work as the VM makes it: a block of C, which takes anything. */
+/* Work as the VM makes it: a block of C, which takes anything; since 4.0 an object of a class without a name. */
 static bool
 of_the_vm(VALUE work)
 {
 #if RUBY_API_VERSION_CODE >= 40000
-    return true;
+    return RB_TYPE_P(work, T_DATA) && RTYPEDDATA_P(work) &&
+           strcmp(RTYPEDDATA_TYPE(work)->wrap_struct_name, "Fiber::Scheduler::BlockingOperation") == 0;
 #else
     return rb_obj_is_proc(work) && !RTEST(rb_proc_lambda_p(work)) && rb_proc_arity(work) == -1;
 #endif

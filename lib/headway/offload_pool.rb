@@ -99,7 +99,7 @@ module Headway
     #
     # @param work [#call] called once
     # @return what it returned
-    # @raise [ArgumentError] nothing to call, or an operation of the VM that ran already
+    # @raise [ArgumentError] nothing to call, or an operation of the VM that ran already (from Ruby 4.0 on the VM's own RuntimeError)
     # @raise [ClosedError, FullError, DeadlineError]
     def call(work)
       raise ArgumentError, "#{work.inspect} can't be called" unless work.respond_to?(:call)

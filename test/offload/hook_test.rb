@@ -80,12 +80,15 @@ class OffloadHookTest < Minitest::Test
       end
     end
 
+    # From 4.0 on the VM looks after it itself.
+    TWICE = RUBY_VERSION >= "4.0" ? { RuntimeError => /already been executed/ } : { ArgumentError => /ran already/ }
+
     def test_an_operation_is_not_called_twice
       pool = Headway::OffloadPool.new(mode: :always)
       twice = lambda do |work|
         pool.call(work)
-        error = assert_raises(ArgumentError) { pool.call(work) }
-        assert_match(/ran already/, error.message)
+        error = assert_raises(*TWICE.keys) { pool.call(work) }
+        assert_match TWICE.fetch(error.class), error.message
       end
       SelectScheduler.run(twice) { File.stat(__FILE__) }
     ensure

@@ -60,6 +60,15 @@ class SelectScheduler
     nil
   end
 
+  # Since Ruby 4.0: another thread closes what the fiber waits for.
+  def fiber_interrupt(fiber, exception) = unblock(nil, Interruption.new(fiber, exception))
+
+  # Resumed in the fiber's stead.
+  Interruption = Struct.new(:fiber, :exception) do
+    def alive? = fiber.alive?
+    def resume = fiber.raise(exception)
+  end
+
   def kernel_sleep(duration = nil)
     duration == 0 ? (unblock(nil, Fiber.current) and Fiber.yield) : block(:sleep, duration)
   end

@@ -7,6 +7,8 @@ require "offload/trap_scenarios"
 # What goes wrong with naive pools, and doesn't with ours. Ruby 3.3 has no blocking_operation_wait and none of these traps.
 class OffloadTrapsTest < Minitest::Test
   TRIES = 20 # of the worst of them one in four goes well
+  # What Ruby 4.0 made of three of them: it calls what was dropped itself, and no longer what was given up; and who leaves crashes rarely.
+  MENDED = RUBY_VERSION >= "4.0" ? %i[nothing_is_dropped what_was_given_up_never_runs nobody_leaves_while_it_runs] : []
   NAIVE_PROGRAM = <<~RUBY
     require "offload/trap_scenarios"
     Thread.report_on_exception = false
@@ -27,6 +29,8 @@ class OffloadTrapsTest < Minitest::Test
         TrapScenarios.new(Headway::OffloadPool).public_send(name)
         pass
       end
+
+      next if MENDED.include?(name)
 
       # What is undefined may go well now and then, the more so on a busy machine.
       define_method("test_#{name}_fails_with_a_naive_pool") do
