@@ -10,6 +10,18 @@ rescue LoadError => error
   raise Headway::Error, "Headway::FiberScheduler needs the gem io-event: put  gem \"io-event\"  into the Gemfile"
 end
 
+# Ruby 4.0 says once a process that IO::Buffer is experimental, now at the line of the application whose hook gets the first buffer,
+# where nobody asked for one.
+if RUBY_VERSION >= "4.0"
+  experimental = Warning[:experimental]
+  begin
+    Warning[:experimental] = false
+    IO::Buffer.new(1).free
+  ensure
+    Warning[:experimental] = experimental
+  end
+end
+
 module Headway
   class FiberScheduler # named before its parts are, so that they don't ask for this file again
   end

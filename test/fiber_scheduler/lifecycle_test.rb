@@ -222,6 +222,11 @@ class FiberSchedulerLifecycleTest < Minitest::Test
     assert_match(/needs the gem io-event/, result.out, result.to_s)
   end
 
+  def test_nothing_is_said_of_what_the_vm_calls_experimental
+    result = process('Fiber.schedule { IO.pipe { |reader, writer| writer << "x" and print reader.readpartial(1) } }; Fiber.set_scheduler(nil)')
+    assert_equal ["x", ""], [result.out, result.err]
+  end
+
   private
 
   def ensured(last)
