@@ -41,9 +41,9 @@ policy_of(VALUE kind, VALUE quantum_ns)
     return policy;
 }
 
-/* Native.start(kind, preempt, quantum_ns) -> nil, or the reason it can't */
+/* Native.start(kind, preempt, quantum_ns, whether to pull) -> nil, or the reason it can't */
 static VALUE
-start(VALUE self, VALUE kind, VALUE preempt, VALUE quantum_ns)
+start(VALUE self, VALUE kind, VALUE preempt, VALUE quantum_ns, VALUE pulls)
 {
     struct hw_policy policy = policy_of(kind, quantum_ns);
     enum hw_preempt mode = (enum hw_preempt)NUM2INT(preempt);
@@ -58,7 +58,7 @@ start(VALUE self, VALUE kind, VALUE preempt, VALUE quantum_ns)
     if (reason) return rb_utf8_str_new_cstr(reason);
     hw_runtime_reset(&hw_runtime);
     hw_blame_prepare(); /* short of memory: no blame */
-    if (!hw_runtime_start(&hw_runtime, &policy, mode)) {
+    if (!hw_runtime_start(&hw_runtime, &policy, mode, RTEST(pulls))) {
         hw_hooks_remove();
         return rb_utf8_str_new_cstr("the handler for SIGURG could not be installed");
     }
@@ -210,7 +210,7 @@ Init_headway(void)
     rb_define_const(native, "BATCH", INT2FIX(HW_CLASS_BATCH));
     rb_define_const(native, "INTERACTIVE", INT2FIX(HW_CLASS_INTERACTIVE));
 
-    rb_define_singleton_method(native, "start", start, 3);
+    rb_define_singleton_method(native, "start", start, 4);
     rb_define_singleton_method(native, "stop", stop, 0);
     rb_define_singleton_method(native, "started?", started_p, 0);
     rb_define_singleton_method(native, "set_class", set_class, 1);

@@ -117,6 +117,7 @@ process_hash(void)
     hw_set_number(hash, "preemptions", preemptions);
     hw_set_number(hash, "parks", parks);
     hw_set_number(hash, "park_timeouts", park_timeouts);
+    hw_set_number(hash, "pulls", atomic_load_explicit(&hw_runtime.pulled, memory_order_relaxed));
     hw_set_number(hash, "retries", retries);
     hw_set(hash, "threads", UINT2NUM(living));
     return hash;

@@ -81,10 +81,12 @@ static bool
 give_way(struct hw_thread *record)
 {
     struct park p = { record, hw_runtime.scheduler.policy.kind == HW_FAIR };
+    hw_runtime_pull_next(&hw_runtime, record);
     atomic_store(&record->interrupted, false);
     record->yielding = true;
     bool ran = rb_nogvl(park, &p, unpark, &p, RB_NOGVL_INTR_FAIL) != NULL;
     record->yielding = false;
+    if (!ran) hw_runtime_pull_nobody(&hw_runtime);
     return ran && !atomic_load(&record->interrupted);
 }
 

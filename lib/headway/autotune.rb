@@ -98,10 +98,7 @@ module Headway
       # @return [Boolean] whether the environment forbids it
       # @raise [SettingError] when HEADWAY_AUTOTUNE is neither 0 nor 1
       def off?(env = ENV)
-        value = env["HEADWAY_AUTOTUNE"]
-        return value == "0" if [nil, "", "0", "1"].include?(value)
-
-        raise SettingError, "HEADWAY_AUTOTUNE is #{value.scrub.inspect[0, 60]}: give 0 or 1"
+        !Settings.switch(env, "HEADWAY_AUTOTUNE")
       end
     end
 

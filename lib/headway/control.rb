@@ -32,10 +32,7 @@ module Headway
       # @return [Boolean] whether the environment switches the socket off
       # @raise [SettingError] when HEADWAY_CONTROL is neither 0 nor 1
       def off?(env = ENV)
-        value = env["HEADWAY_CONTROL"]
-        return value == "0" if [nil, "", "0", "1"].include?(value)
-
-        raise SettingError, "HEADWAY_CONTROL is #{value.scrub.inspect[0, 60]}: give 0 or 1"
+        !Settings.switch(env, "HEADWAY_CONTROL")
       end
 
       # @return [String, nil] the socket's path while it is open

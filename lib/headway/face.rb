@@ -167,7 +167,7 @@ module Headway
     def configure(wanted)
       effective = many_to_many? ? observing(wanted) : wanted
       failure = Native.start(Native::POLICIES.index(effective.policy), Native::PREEMPTS.index(effective.preempt),
-                             (effective.quantum_ms * 1_000_000).round)
+                             (effective.quantum_ms * 1_000_000).round, Settings.pull?)
       if failure
         Notices.add("Headway is off: #{failure}")
         return false

@@ -55,6 +55,22 @@ module Headway
         env["HEADWAY"] == "0"
       end
 
+      # @return [Boolean] whether threads may be woken on the processor of who wakes them: see ext/headway/core/pull.h
+      # @raise [SettingError] when HEADWAY_PULL is neither 0 nor 1
+      def pull?(env = ENV)
+        switch(env, "HEADWAY_PULL")
+      end
+
+      # @param name [String] of a variable that switches something off
+      # @return [Boolean] whether it is on
+      # @raise [SettingError] when it is neither 0 nor 1
+      def switch(env, name)
+        value = env[name]
+        return value != "0" if [nil, "", "0", "1"].include?(value)
+
+        raise SettingError, "#{name} is #{value.scrub.inspect[0, 60]}: give 0 or 1"
+      end
+
       # The settings in force: HEADWAY_POLICY and HEADWAY_PREEMPT override code, code overrides
       # RUBY_THREAD_DEFAULT_QUANTUM_MS. Every value is checked, those that are overridden too: a bad one is never
       # silently ignored.

@@ -4,12 +4,38 @@ require "harness/trap_test"
 
 # Trap: a filter that kills the process for a system call that elsewhere is only refused.
 class ForbiddenCallTest < Harness::TrapTest
-  test_under Harness::Modes::ALL.keys, "nobody is killed where setting priorities is forbidden" do |mode|
+  test_under Harness::Modes::ALL.keys, "nobody is killed where setting priorities and processors is forbidden" do |mode|
     Headway.stop
-    VMFixture.forbid_sched_setattr
+    VMFixture.filter_calls(true)
     with_headway(mode) do
-      beside_cpu_threads(2) { sleep 0.05 }
+      beside_cpu_threads(2) { 50.times { sleep 0.001 } }
       assert_operator Headway.stats[:process][:running], :>, 0
+      assert_equal 0, Headway.stats[:process][:pulls]
     end
+  end
+
+  test_under Harness::Modes::FAIR, "a forked child that comes under a filter isn't killed either" do |mode|
+    with_headway(mode) do
+      beside_cpu_threads(1) { 20.times { sleep 0.001 } }
+      pid = fork do
+        VMFixture.filter_calls(true)
+        beside_cpu_threads(2) { 50.times { sleep 0.001 } }
+        exit!(0)
+      end
+      assert_predicate Process.wait2(pid).last, :success?
+    end
+  end
+
+  # As in most containers: there is a filter, and it lets us.
+  test_under Harness::Modes::FAIR, "a filter that forbids neither changes nothing" do |mode|
+    Headway.stop
+    VMFixture.filter_calls(false)
+    children = Thread.new { Process.wait rescue $!.class } # rubocop:disable Style/RescueModifier
+    with_headway(mode) do
+      beside_cpu_threads(2) { 50.times { sleep 0.001 } }
+      pulls = Headway.stats[:process][:pulls]
+      assert_operator pulls, :>, 0 if VMFixture.processors.size > 1
+    end
+    assert_equal Errno::ECHILD, children.value, "whom we ask is nobody's child to wait for"
   end
 end

@@ -6,13 +6,6 @@
 #ifdef HAVE_MALLINFO2
 #include <malloc.h>
 #endif
-#ifdef __linux__
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#endif
 
 int rb_thread_check_trap_pending(void); /* exported by the VM, in no header */
 
@@ -170,26 +163,6 @@ malloced_bytes(VALUE self)
 #endif
 }
 
-/* From here on a thread that sets its attributes of scheduling kills the process, as under systemd's SystemCallFilter=~@resources.
- * Returns whether there is such a thing here. */
-static VALUE
-forbid_sched_setattr(VALUE self)
-{
-#if defined(__linux__) && defined(SYS_sched_setattr)
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_setattr, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = { sizeof(code) / sizeof(*code), code };
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) rb_sys_fail("prctl");
-    return Qtrue;
-#else
-    return Qfalse;
-#endif
-}
-
 void
 Init_probes(VALUE module)
 {
@@ -202,6 +175,5 @@ Init_probes(VALUE module)
     rb_define_module_function(module, "errno_changes", errno_changes, 1);
     rb_define_module_function(module, "count_switches", count_switches, 0);
     rb_define_module_function(module, "names_of_ended_threads", names_of_ended_threads, 0);
-    rb_define_module_function(module, "forbid_sched_setattr", forbid_sched_setattr, 0);
     rb_define_module_function(module, "malloced_bytes", malloced_bytes, 0);
 }

@@ -10,4 +10,5 @@ Init_vm_fixture(void)
     Init_jobs(module);
     Init_signals(module);
     Init_probes(module);
+    Init_processors(module);
 }

@@ -17,6 +17,7 @@ void Init_events(VALUE module);
 void Init_jobs(VALUE module);
 void Init_signals(VALUE module);
 void Init_probes(VALUE module);
+void Init_processors(VALUE module);
 
 /* clock.c: helpers that need no GVL and never touch Ruby */
 uint64_t now_ns(void);

@@ -153,7 +153,8 @@ add_totals(struct hw_runtime *rt, struct hw_text *answer)
     }
     struct { const char *name; uint64_t value; } counters[] = {
         { "preemptions", scheduler->preemptions }, { "parks", rt->parks },   { "park_timeouts", rt->park_timeouts },
-        { "retries", scheduler->retries },         { "threads", scheduler->living },
+        { "pulls", atomic_load_explicit(&rt->pulled, memory_order_relaxed) }, { "retries", scheduler->retries },
+        { "threads", scheduler->living },
     };
     pthread_mutex_unlock(&rt->lock);
     hw_text_add(answer, ",\"process\":{");

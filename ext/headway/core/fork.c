@@ -1,6 +1,14 @@
 /* fork: the lock is taken across it, so that the child finds the scheduler's data whole. In the child one thread lives. */
 #include "feed.h"
 
+/* Whoever was about to signal it isn't here. */
+static void
+renew(struct hw_thread *thread)
+{
+    hw_cond_init(&thread->parked_cond);
+    atomic_store_explicit(&thread->calls_due, 0, memory_order_relaxed);
+}
+
 void
 hw_runtime_before_fork(struct hw_runtime *rt)
 {
@@ -23,13 +31,14 @@ hw_runtime_after_fork_child(struct hw_runtime *rt)
     hw_recorder_after_fork_child(&rt->recorder);
     rt->ticker_runs = rt->ticker_must_end = rt->ticker_called = rt->poll_due = rt->sample_due = false;
     rt->tick_ns = rt->watch_ns = rt->ticker_wake_ns = HW_NEVER;
+    rt->bound = NULL;
 
     /* The forking thread runs, but a missed event may have left its record in another state: know it by its pthread. */
     uint64_t now = hw_now_ns();
     struct hw_thread *next;
     for (struct hw_thread *thread = rt->scheduler.threads; thread; thread = next) {
         next = thread->next;
-        hw_cond_init(&thread->parked_cond);
+        renew(thread);
         if (thread->resumes > 0 && pthread_equal(thread->pthread, pthread_self())) {
             thread->main = true;
             thread->native_id = 0;
@@ -42,7 +51,7 @@ hw_runtime_after_fork_child(struct hw_runtime *rt)
         thread->next = rt->spare;
         rt->spare = thread;
     }
-    for (struct hw_thread *thread = rt->spare; thread; thread = thread->next) hw_cond_init(&thread->parked_cond);
+    for (struct hw_thread *thread = rt->spare; thread; thread = thread->next) renew(thread);
     if (rt->scheduler.holder) rt->scheduler.holder->asked = false;
     hw_runtime_reset_locked(rt, now);
     hw_feed_known(rt, now);

@@ -1,9 +1,11 @@
 /* Parking: how a thread that gives way waits at the gate, without the GVL. */
 #include "runtime.h"
 
+#include <sched.h>
+
 /* How often a parked thread looks for itself whether a wake-up went missing. */
 #define PARK_CHECK_NS (50 * HW_NS_PER_MS)
-/* A gate that was opened this long before a timed wait ran out, and nobody came: the wake-up was lost. */
+/* A gate that was opened this long before a timed wait ran out, by one who has signalled it since: the wake-up was lost. */
 #define WAKE_UP_NS (20 * HW_NS_PER_MS)
 
 static inline void
@@ -24,13 +26,14 @@ called_back(struct hw_thread *thread)
 }
 
 static void
-spin(struct hw_thread *thread, uint64_t end_ns)
+spin(struct hw_thread *thread, uint64_t end_ns, bool yields)
 {
     do {
         for (int i = 0; i < 20; i++) {
             if (called_back(thread)) return;
             relax();
         }
+        if (yields) sched_yield();
     } while (hw_now_ns() < end_ns);
 }
 
@@ -58,7 +61,8 @@ hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread)
             atomic_load_explicit(&thread->interrupted, memory_order_acquire) || thread->state != HW_READY) break;
         if (hw_scheduler_gate_open(&rt->scheduler, thread, now)) {
             bool starved = now >= hw_scheduler_starves_at_ns(&rt->scheduler, thread);
-            bool woken = atomic_load_explicit(&thread->open, memory_order_relaxed) && wake_ns < thread->opened_ns + WAKE_UP_NS;
+            bool woken = atomic_load_explicit(&thread->open, memory_order_relaxed) &&
+                         (wake_ns < thread->opened_ns + WAKE_UP_NS || atomic_load_explicit(&thread->calls_due, memory_order_relaxed) > 0);
             if (timed_out && !starved && !woken) rt->park_timeouts++;
             break;
         }
@@ -71,15 +75,20 @@ hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread)
         uint64_t lingers_until_ns = hw_scheduler_lingers_until_ns(&rt->scheduler, thread);
         if (spins || lingers_until_ns != HW_NEVER) {
             pthread_mutex_unlock(&rt->lock);
-            spin(thread, lingers_until_ns != HW_NEVER ? lingers_until_ns : now + rt->spin_ns);
+            /* Who was pulled here, or is expected right back, may need this very processor. */
+            bool yields = rt->pulls && (thread->gave_processor || lingers_until_ns != HW_NEVER);
+            spin(thread, lingers_until_ns != HW_NEVER ? lingers_until_ns : now + rt->spin_ns, yields);
             pthread_mutex_lock(&rt->lock);
             spins = timed_out = false;
         }
         else {
             wake_ns = earlier(now + PARK_CHECK_NS, hw_scheduler_starves_at_ns(&rt->scheduler, thread));
+            thread->sleeps = true;
             timed_out = !hw_cond_wait_until(&thread->parked_cond, &rt->lock, wake_ns);
+            thread->sleeps = false;
         }
     }
+    hw_pull_ends(thread); /* under the lock: a stop does the same for those that are not parked */
     thread->parked = false;
     pthread_mutex_unlock(&rt->lock);
 }
@@ -102,16 +111,24 @@ hw_runtime_await_switch(struct hw_runtime *rt, struct hw_thread *thread)
 void
 hw_runtime_unpark(struct hw_runtime *rt, struct hw_thread *thread)
 {
+    struct hw_orders orders = { .tick_ns = HW_NEVER };
     pthread_mutex_lock(&rt->lock);
+    uint64_t now = hw_now_ns();
     atomic_store_explicit(&thread->interrupted, true, memory_order_release);
     pthread_cond_signal(&thread->parked_cond);
-    pthread_mutex_unlock(&rt->lock);
+    if (thread->link && atomic_load_explicit(&rt->active, memory_order_relaxed)) {
+        hw_scheduler_called_back(&rt->scheduler, thread, now, &orders);
+        hw_orders_carry_out(rt, &orders, now);
+    }
+    hw_orders_finish(rt, &orders);
 }
 
 void
 hw_park_end_all(struct hw_runtime *rt)
 {
+    uint64_t now = hw_now_ns();
     for (struct hw_thread *thread = rt->scheduler.threads; thread; thread = thread->next) {
+        thread->opened_ns = now;
         atomic_store_explicit(&thread->open, true, memory_order_release);
         pthread_cond_signal(&thread->parked_cond);
     }

@@ -19,6 +19,7 @@ const struct hw_policy hw_policy_default = {
     .switch_debt_ns = 400 * HW_NS_PER_US,
     .linger_debt = 4,
     .credit_ns = 50 * HW_NS_PER_MS,
+    .free_cpu_ns = 200 * HW_NS_PER_US,
     .retry_ns = 2 * HW_NS_PER_MS,
 };
 
@@ -50,6 +51,13 @@ hw_policy_fresh_burst_ns(const struct hw_policy *policy, unsigned unborn)
 }
 
 uint64_t
+hw_policy_burst_called_back_ns(const struct hw_policy *policy, uint64_t burst_ns)
+{
+    uint64_t fresh_ns = hw_policy_fresh_burst_ns(policy, 0);
+    return burst_ns < fresh_ns ? burst_ns : fresh_ns;
+}
+
+uint64_t
 hw_policy_burst_at_block_ns(const struct hw_policy *policy, const struct hw_thread *thread)
 {
     uint64_t memory_ns = HW_BURST_MEMORY * policy->burst_ns;
@@ -76,6 +84,19 @@ hw_policy_learn_nap(struct hw_thread *thread, bool nap)
     if (nap && *sureness < 3) ++*sureness;
     if (!nap && *sureness > 0) --*sureness;
     thread->naps = (uint8_t)((thread->naps << 1 | nap) & (HW_NAP_PATTERNS - 1));
+}
+
+bool
+hw_policy_computes_free(const struct hw_thread *thread)
+{
+    return thread->computes_free > 0;
+}
+
+void
+hw_policy_learn_free_cpu(const struct hw_policy *policy, struct hw_thread *thread, uint64_t spent_ns)
+{
+    if (spent_ns >= policy->free_cpu_ns) thread->computes_free = HW_FREE_CPU_MEMORY;
+    else if (thread->computes_free > 0) thread->computes_free--;
 }
 
 static uint64_t

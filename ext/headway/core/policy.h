@@ -59,6 +59,8 @@ struct hw_policy {
     uint64_t switch_debt_ns; /* for a forced switch: 2,500 a second are free of granularity, about a tenth of the time */
     unsigned linger_debt;    /* for each nanosecond lingered: the GVL is kept free for a quarter of that at the most */
     uint64_t credit_ns;      /* a debt of up to this costs nothing yet */
+    uint64_t free_cpu_ns;    /* who uses the processor for so long without the GVL doesn't leave it to whom it gives that up: it
+                                computes there (compresses, hashes); less is the way into a block and out of it */
     uint64_t retry_ns;       /* a preemption that nothing came of is asked for again after so long */
 };
 
@@ -67,6 +69,7 @@ struct hw_policy {
 #define HW_SLEEP_CREDIT 2
 #define HW_FRESH_SHARES 8
 #define HW_BURST_MEMORY 2
+#define HW_FREE_CPU_MEMORY 2
 
 extern const struct hw_policy hw_policy_default;
 
@@ -95,6 +98,9 @@ uint64_t hw_policy_turn_ns(const struct hw_policy *policy, const struct hw_threa
 /* What counts as burst of a new thread from the start, when so many others have yet to run. */
 uint64_t hw_policy_fresh_burst_ns(const struct hw_policy *policy, unsigned unborn);
 
+/* The burst of a thread that is called back from where it waits for its turn, for a signal or an exception. */
+uint64_t hw_policy_burst_called_back_ns(const struct hw_policy *policy, uint64_t burst_ns);
+
 /* The burst of a thread that blocks, and of one that was blocked for `slept_ns`. */
 uint64_t hw_policy_burst_at_block_ns(const struct hw_policy *policy, const struct hw_thread *thread);
 uint64_t hw_policy_burst_after_sleep_ns(uint64_t burst_ns, uint64_t slept_ns);
@@ -104,6 +110,11 @@ uint64_t hw_policy_burst_after_sleep_ns(uint64_t burst_ns, uint64_t slept_ns);
  * processors predict branches: by what followed the last few the time before. */
 bool hw_policy_expects_nap(const struct hw_thread *thread);
 void hw_policy_learn_nap(struct hw_thread *thread, bool nap);
+
+/* Whether a thread that gives up the GVL may go on computing without it: it did one of the last times. To take one that does for one that
+ * blocks costs more than the other way round. */
+bool hw_policy_computes_free(const struct hw_thread *thread);
+void hw_policy_learn_free_cpu(const struct hw_policy *policy, struct hw_thread *thread, uint64_t spent_ns);
 
 /* The last tier to which the admitted thread may climb while batch threads of the tier `waiting` wait: who was admitted ahead of them
  * goes behind them as soon as it has had as much. */

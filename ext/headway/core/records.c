@@ -168,6 +168,7 @@ hw_runtime_reset_locked(struct hw_runtime *rt, uint64_t now)
     scheduler->preemptions = scheduler->retries = 0;
     scheduler->just_suspended = NULL;
     rt->parks = rt->park_timeouts = 0;
+    atomic_store_explicit(&rt->pulled, 0, memory_order_relaxed);
     rt->started_ns = now;
 }
 

@@ -1,3 +1,4 @@
+#include "allowed.h"
 #include "feed.h"
 #include "names.h"
 
@@ -36,6 +37,7 @@ hw_orders_carry_out(struct hw_runtime *rt, struct hw_orders *orders, uint64_t no
         orders->wake = NULL;
     }
 #endif
+    if (orders->wake) atomic_fetch_add_explicit(&orders->wake->calls_due, 1, memory_order_relaxed);
 }
 
 /* Whoever is woken takes the lock. Woken while it is held, perhaps in place of its holder, it waits for it, and is woken a second time:
@@ -49,11 +51,68 @@ hw_runtime_unlock(struct hw_runtime *rt)
     if (called) pthread_cond_signal(&rt->ticker_cond);
 }
 
+static bool
+pull(struct hw_runtime *rt, struct hw_thread *sleeper)
+{
+    bool pulled = hw_pull(sleeper);
+    if (pulled) atomic_fetch_add_explicit(&rt->pulled, 1, memory_order_relaxed);
+    return pulled;
+}
+
+/* Of those that wait for the GVL, which the caller has, only this one stays bound; NULL: nobody. The runtime's lock isn't held: who
+ * hasn't quite gone to sleep yet is moved by the system, for which this waits. */
+static bool
+bind(struct hw_runtime *rt, struct hw_thread *next)
+{
+    if (rt->bound == NULL && next == NULL) return false;
+    if (rt->bound && rt->bound != next) hw_pull_ends(rt->bound);
+    rt->bound = next;
+    return next && pull(rt, next);
+}
+
+void
+hw_runtime_pull_next(struct hw_runtime *rt, struct hw_thread *thread)
+{
+    thread->gave_processor = false;
+    if (!rt->pulls) return;
+    pthread_mutex_lock(&rt->lock);
+    struct hw_thread *next = hw_scheduler_goes_next(&rt->scheduler);
+    pthread_mutex_unlock(&rt->lock);
+    thread->gave_processor = bind(rt, next);
+}
+
+void
+hw_runtime_pull_nobody(struct hw_runtime *rt)
+{
+    bind(rt, NULL);
+}
+
+/* Whoever is next gets the processor that the thread leaves, unless that will compute on it without the GVL. */
+static struct hw_thread *
+next_here(struct hw_thread *thread, const struct hw_orders *orders)
+{
+    thread->free_cpu_from_ns = 0;
+    if (orders->next == NULL || thread->yielding) return orders->next;
+    thread->free_cpu_from_ns = hw_cpu_ns();
+    return hw_policy_computes_free(thread) ? NULL : orders->next;
+}
+
+static void
+learn_free_cpu(const struct hw_policy *policy, struct hw_thread *thread)
+{
+    if (thread->free_cpu_from_ns == 0) return;
+    hw_policy_learn_free_cpu(policy, thread, hw_elapsed_ns(thread->free_cpu_from_ns, hw_cpu_ns()));
+    thread->free_cpu_from_ns = 0;
+}
+
 void
 hw_orders_finish(struct hw_runtime *rt, const struct hw_orders *orders)
 {
     hw_runtime_unlock(rt);
-    if (orders->wake) pthread_cond_signal(&orders->wake->parked_cond);
+    if (orders->wake) {
+        pthread_cond_signal(&orders->wake->parked_cond);
+        atomic_fetch_sub_explicit(&orders->wake->calls_due, 1, memory_order_relaxed);
+    }
     if (orders->self) rt->trigger();
 }
 
@@ -62,7 +121,9 @@ hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event 
 {
     struct hw_orders orders = { .tick_ns = HW_NEVER };
     struct hw_scheduler *scheduler = &rt->scheduler;
+    struct hw_thread *next = NULL;
 
+    if (event == HW_EVENT_RESUMED) hw_pull_ends(thread);
     hw_fetch(&rt->recorder.ring.head, sizeof(uint64_t));
     hw_fetch(rt, offsetof(struct hw_runtime, scheduler.attribution.held_ns[8]));
     hw_fetch(scheduler->attribution.caused_ns, 8 * sizeof(uint64_t));
@@ -77,6 +138,7 @@ hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event 
             hw_scheduler_ready(scheduler, thread, now, &orders);
             break;
           case HW_EVENT_RESUMED:
+            learn_free_cpu(&scheduler->policy, thread);
             thread->pthread = pthread_self();
             if (thread->native_id == 0) thread->native_id = hw_native_id();
             hw_scheduler_resumed(scheduler, thread, now, &orders);
@@ -91,8 +153,15 @@ hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event 
         if (hw_recording(&rt->recorder)) hw_feed_event(rt, thread, event, thread->account.preempted != preempted, waited_ns, now);
         if (event == HW_EVENT_EXITED) hw_record_retire(rt, thread);
         hw_orders_carry_out(rt, &orders, now);
+        if (event == HW_EVENT_SUSPENDED && rt->pulls) next = next_here(thread, &orders);
+        if (next && next->parked) {
+            if (next->sleeps) pull(rt, next);
+            next = NULL;
+        }
     }
     hw_orders_finish(rt, &orders);
+    /* It still has the GVL when it is suspended, and has it already when it resumes: nobody else looks at who is bound. */
+    if (rt->pulls && (event == HW_EVENT_SUSPENDED || event == HW_EVENT_RESUMED)) bind(rt, next);
 }
 
 void
@@ -157,11 +226,14 @@ set_policy(struct hw_runtime *rt, const struct hw_policy *policy, enum hw_preemp
 
 /* Threads are added by the caller, before or after. */
 bool
-hw_runtime_start(struct hw_runtime *rt, const struct hw_policy *policy, enum hw_preempt preempt)
+hw_runtime_start(struct hw_runtime *rt, const struct hw_policy *policy, enum hw_preempt preempt, bool pulls)
 {
     if (preempt == HW_SIGNAL && policy->kind != HW_OBSERVE && !hw_signal_install(rt->trigger)) return false;
+    hw_allowed_find();
+    pulls = pulls && hw_pull_possible();
     pthread_mutex_lock(&rt->lock);
     rt->signal_lost = false;
+    rt->pulls = pulls;
     rt->started_ns = hw_now_ns();
     set_policy(rt, policy, preempt);
     atomic_store(&rt->active, true);
@@ -192,6 +264,7 @@ hw_runtime_stop(struct hw_runtime *rt)
     atomic_store(&rt->active, false);
     hw_park_end_all(rt);
     pthread_mutex_unlock(&rt->lock);
+    hw_runtime_pull_nobody(rt); /* those that are parked see to themselves */
     hw_ticker_end(rt);
     hw_signal_restore();
 }

@@ -8,7 +8,7 @@
  *   hw_runtime_event        VM event hooks; with or without the GVL, mostly under the VM's scheduler lock; from there, too:
  *                           hw_runtime_add, hw_runtime_discard, and hw_runtime_collected from the hook of the garbage collector
  *   hw_runtime_park         the job, inside rb_nogvl, on the thread that gives way; no GVL; so hw_runtime_await_switch
- *   hw_runtime_leave_alone  the job; with the GVL
+ *   hw_runtime_leave_alone  the job; with the GVL; so hw_runtime_pull_next
  *   hw_runtime_configure    Ruby methods, with the GVL, and the control socket's thread, under control.lock
  *   hw_runtime_unpark       the VM's unblock function; any thread, under the parked thread's interrupt lock
  *   hw_signal_handler       on the holder; takes no lock
@@ -20,7 +20,9 @@
  *   2. Every park is a timed wait; one that finds its gate open without having been woken is counted in park_timeouts.
  *   3. After hw_runtime_stop no thread is parked for long, the ticker is gone and the signal's disposition is restored.
  *   4. Records are never freed, only reused: a late signal to a condition variable is harmless.
- *   5. In a forked child only the forking thread has a record, the lock is free, and no ticker runs until a second thread starts. */
+ *   5. After hw_runtime_stop every thread may run where it might before the start; until then a pulled one gives itself back what it had
+ *      before anything else.
+ *   6. In a forked child only the forking thread has a record, the lock is free, and no ticker runs until a second thread starts. */
 #ifndef HW_RUNTIME_H
 #define HW_RUNTIME_H
 
@@ -49,6 +51,8 @@ struct hw_runtime {
     uint64_t contended_ns;  /* when an event last left somebody waiting */
     atomic_uint ready;      /* copy of counts[HW_IS_READY], for Headway.pass without the lock */
     atomic_bool active;
+    atomic_bool pulls;      /* threads are pulled: pull.h */
+    struct hw_thread *bound; /* pulled, and not parked: it waits for the GVL, and only who has that looks here */
     _Alignas(HW_CACHE_LINE) struct hw_scheduler scheduler;
 
     struct hw_recorder recorder; /* fed under the lock: feed.c */
@@ -69,6 +73,7 @@ struct hw_runtime {
     uint64_t spin_ns;       /* how long a parking thread spins first; 0 on one core */
     uint64_t started_ns;
     uint64_t parks, park_timeouts;
+    atomic_ullong pulled;   /* how often */
     bool signal_lost;       /* somebody replaced our handler: preemption polls since */
 #ifdef HW_TEST
     unsigned drop_wakes;    /* swallow so many wake-ups */
@@ -76,7 +81,7 @@ struct hw_runtime {
 };
 
 bool hw_runtime_init(struct hw_runtime *runtime, void (*trigger)(void));
-bool hw_runtime_start(struct hw_runtime *runtime, const struct hw_policy *policy, enum hw_preempt preempt);
+bool hw_runtime_start(struct hw_runtime *runtime, const struct hw_policy *policy, enum hw_preempt preempt, bool pulls);
 void hw_runtime_stop(struct hw_runtime *runtime);
 void hw_runtime_configure(struct hw_runtime *runtime, const struct hw_policy *policy, enum hw_preempt preempt);
 
@@ -108,6 +113,10 @@ void hw_runtime_collected(struct hw_runtime *runtime, struct hw_thread *thread, 
 
 /* The current thread may unwind: it is not preempted for a while, and asked again then. */
 void hw_runtime_leave_alone(struct hw_runtime *runtime, struct hw_thread *thread);
+
+/* The current thread, which has the GVL, is about to give it up and to park: whoever gets it is to run here then; and: it kept it. */
+void hw_runtime_pull_next(struct hw_runtime *runtime, struct hw_thread *thread);
+void hw_runtime_pull_nobody(struct hw_runtime *runtime);
 
 void hw_runtime_event(struct hw_runtime *runtime, struct hw_thread *thread, enum hw_event event);
 

@@ -29,7 +29,11 @@ recount(struct hw_scheduler *s, struct hw_thread *thread, uint8_t bits, uint64_t
     if (changed == 0) return;
     if ((changed & bits & (1 << HW_IS_READY)) && s->counts[HW_IS_READY] == 0) s->contended_ns = now;
     if ((changed & bits & (1 << HW_IS_NEWBORN_READY)) && s->counts[HW_IS_NEWBORN_READY] == 0) s->newborn_ns = now;
-    if ((changed & bits & (1 << HW_IS_INTERACTIVE_READY)) && s->counts[HW_IS_INTERACTIVE_READY] == 0) s->interactive_ready_ns = now;
+    if ((changed & bits & (1 << HW_IS_INTERACTIVE_READY)) && s->counts[HW_IS_INTERACTIVE_READY] == 0) {
+        s->interactive_ready_ns = now;
+        s->interactive_first = thread;
+    }
+    if ((changed & ~bits & (1 << HW_IS_INTERACTIVE_READY)) && s->interactive_first == thread) s->interactive_first = NULL;
     for (int count = 0; count < HW_COUNTS; count++) {
         if (changed & (1 << count)) s->counts[count] += (bits & (1 << count)) ? 1u : -1u;
     }
@@ -172,7 +176,7 @@ hw_scheduler_revive(struct hw_scheduler *s, struct hw_thread *thread, enum hw_st
     hw_attribution_wait_void(&s->attribution, thread, now);
     thread->state = state;
     thread->since_ns = thread->resumed_ns = thread->burst_from_ns = now;
-    thread->burst_ns = thread->protected_ns = 0;
+    thread->burst_ns = thread->protected_ns = thread->free_cpu_from_ns = 0;
     thread->asked = false;
     if (state == HW_RUNNING) take_hold(s, thread, now);
     else if (s->holder == thread) {
@@ -293,6 +297,9 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
     settle(s, thread, now);
     hw_admission_linger(s, thread, now);
     hw_orders_give(s, now, orders);
+    /* After a brief hold it isn't worth a pull, but of who is parked: that one was on this processor before. */
+    bool worth_it = thread->yielding || hw_elapsed_ns(thread->resumed_ns, now) >= s->policy.brief_ns;
+    orders->next = orders->wake ? orders->wake : worth_it ? hw_scheduler_goes_next(s) : NULL;
 }
 
 /* A thread whose creation failed was announced, as ready even on Ruby 3.3, and never heard of again. One that does run after all
@@ -322,6 +329,16 @@ hw_scheduler_tick(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders
     hw_orders_give(s, now, orders);
 }
 
+void
+hw_scheduler_called_back(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now, struct hw_orders *orders)
+{
+    *orders = ORDERS_NONE;
+    if (thread->state != HW_READY) return;
+    thread->burst_ns = hw_policy_burst_called_back_ns(&s->policy, thread->burst_ns);
+    settle(s, thread, now);
+    hw_orders_give(s, now, orders);
+}
+
 /* -- asked by the running thread ---------------------------------------------------------------------------------------- */
 
 bool
@@ -343,6 +360,12 @@ hw_scheduler_collected(struct hw_scheduler *s, struct hw_thread *thread, uint64_
     if (s->holder != thread) return;
     thread->burst_from_ns += spent_ns;
     thread->protected_ns += spent_ns;
+}
+
+struct hw_thread *
+hw_scheduler_goes_next(const struct hw_scheduler *s)
+{
+    return s->policy.kind == HW_FAIR ? s->interactive_first : NULL;
 }
 
 /* -- settings ----------------------------------------------------------------------------------------------------------- */

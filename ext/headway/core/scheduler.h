@@ -25,6 +25,7 @@ struct hw_scheduler {
     unsigned counts[HW_COUNTS];
     uint64_t contended_ns;
     uint64_t interactive_ready_ns; /* since when interactive threads have been ready, and none had the GVL */
+    struct hw_thread *interactive_first; /* the one that has been for longest; NULL: not known */
     uint64_t resumes;           /* numbers each hold */
     struct hw_thread *just_suspended; /* by the event before this one, while others were ready: */
     uint64_t just_suspended_burst_ns; /* what its burst was, */
@@ -61,6 +62,7 @@ struct hw_orders {
     bool self;                 /* ... and it is the thread this event runs on */
     bool sample;               /* observe: somebody has waited for long; see what the holder does */
     struct hw_thread *wake;    /* parked, and the gate is open for it */
+    struct hw_thread *next;    /* goes on now that the thread this event runs on stops running, as far as is known: see pull.h */
     uint64_t tick_ns;          /* call hw_scheduler_tick at this time; HW_NEVER */
 };
 
@@ -83,6 +85,8 @@ void hw_scheduler_ready(struct hw_scheduler *scheduler, struct hw_thread *thread
 void hw_scheduler_resumed(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now, struct hw_orders *orders);
 void hw_scheduler_suspended(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now, struct hw_orders *orders);
 void hw_scheduler_tick(struct hw_scheduler *scheduler, uint64_t now, struct hw_orders *orders);
+/* The VM calls it back while it waits for its turn: it goes first now, to handle a signal or to unwind. */
+void hw_scheduler_called_back(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now, struct hw_orders *orders);
 
 /* Called by the running thread itself. */
 void hw_scheduler_collected(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t spent_ns);
@@ -96,6 +100,9 @@ bool hw_scheduler_gate_open(const struct hw_scheduler *scheduler, const struct h
 /* Nobody interactive wants the GVL, and the gate is shut until this time only; HW_NEVER: it isn't so. */
 uint64_t hw_scheduler_lingers_until_ns(const struct hw_scheduler *scheduler, const struct hw_thread *thread);
 uint64_t hw_scheduler_starves_at_ns(const struct hw_scheduler *scheduler, const struct hw_thread *thread);
+
+/* The interactive thread that gets the GVL when the holder gives way, if somebody interactive waits for it; or NULL. */
+struct hw_thread *hw_scheduler_goes_next(const struct hw_scheduler *scheduler);
 
 /* For a parked thread whose wait ran out: repairs what a missed event may have left wrong. True when something was. */
 bool hw_scheduler_repair(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now);

@@ -4,6 +4,7 @@
 
 #include "attribution.h"
 #include "histogram.h"
+#include "pull.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -71,12 +72,15 @@ struct hw_thread {
     bool alarmed;            /* recording: its wait, which lasts, has sounded the alarm */
     bool ending;             /* its block is done: what the VM does now must not be torn apart */
     bool ractor_known;       /* it was seen running in the main Ractor */
+    bool gave_processor;     /* it pulled whoever got the GVL after it; its own thread's */
     bool called_back;        /* it got the GVL with an interrupt pending: perhaps an exception; its own thread's */
     bool parked;             /* inside hw_runtime_park */
+    bool sleeps;             /* there, in a wait that only runtime.lock lets it leave */
     atomic_bool open;        /* the gate is open for it */
     atomic_bool interrupted; /* the VM wants it back */
     uint8_t naps;            /* its last blocks, a bit each, newest lowest: 1 = shorter than the policy's linger_ns */
     uint8_t nap_follows[HW_NAP_PATTERNS]; /* how surely a nap follows a pattern of naps: 0 to 3 */
+    uint8_t computes_free;   /* for how many times more it is thought to compute without the GVL once it gives that up */
     pthread_t pthread;       /* valid while the thread holds the GVL */
     struct hw_thread **link; /* the scheduler's list of living threads */
     int native_id;           /* of its native thread; 0: not known, or no such thing here */
@@ -95,6 +99,8 @@ struct hw_thread {
     uint64_t job_resume;     /* hold in which the job triggered itself, from where: see yield.c */
     uintptr_t job_frame;
     uint64_t opened_ns;      /* since when the gate is open for it */
+    uint64_t free_cpu_from_ns; /* its CPU time when it gave up the GVL to somebody parked; 0: it didn't */
+    struct hw_pull pull;
     bool main;               /* the process's main thread: it alone runs trap handlers */
     bool seen;               /* by the walk over Thread.list */
     struct hw_ended *ended;  /* where its account goes when it ends; NULL: nowhere */
@@ -103,6 +109,7 @@ struct hw_thread {
 
     /* All above is zeroed when a record is reused; what follows is not. */
     pthread_cond_t parked_cond;
+    atomic_uint calls_due;   /* threads that opened the gate for it and have yet to signal it */
     struct hw_account account;
 };
 

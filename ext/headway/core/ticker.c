@@ -1,6 +1,7 @@
 /* The ticker: one native thread that wakes when the policy said something would be due, and in mode poll triggers the job; under
  * observe it triggers it to have the holder's stack looked at. For the flight recorder's alarm it looks for waits that last. It
  * starts with the second thread, stays until the stop, and sleeps without a timeout when nobody has waited for a while. */
+#include "allowed.h"
 #include "feed.h"
 
 #include <signal.h>
@@ -30,15 +31,14 @@ tick(struct hw_runtime *rt, uint64_t now)
 #define OWN_SLICE_NS (100 * HW_NS_PER_US) /* the least there is */
 
 /* Linux: on the processor of a thread that computes, the ticker, which has next to nothing to do, would wait until that one's slice of
- * some 3 ms ends; from 6.12 on who asks for shorter ones need not. An older one ignores it. Not under a seccomp filter, which may kill
- * who asks (systemd's do). The default timer slack of 50 µs is much for a quantum of 1 ms. */
+ * some 3 ms ends; from 6.12 on who asks for shorter ones need not. An older one ignores it. The default timer slack of 50 µs is much for a quantum of 1 ms. */
 static void
 be_prompt(void)
 {
 #ifdef PR_SET_TIMERSLACK
     prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
 #endif
-#if defined(SYS_sched_setattr) && defined(SYS_sched_getattr) && defined(PR_GET_SECCOMP)
+#if defined(SYS_sched_setattr) && defined(SYS_sched_getattr)
     struct {
         uint32_t size, policy;
         uint64_t flags;
@@ -47,7 +47,7 @@ be_prompt(void)
         uint64_t runtime_ns, deadline_ns, period_ns;
         uint32_t least, most;
     } attributes = { .size = sizeof(attributes) };
-    if (prctl(PR_GET_SECCOMP, 0UL, 0UL, 0UL, 0UL) > 0) return;
+    if (!hw_allowed_slices()) return;
     if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) != 0 || attributes.policy != 0) return; /* SCHED_OTHER */
     attributes.runtime_ns = OWN_SLICE_NS;
     syscall(SYS_sched_setattr, 0, &attributes, 0);
@@ -60,6 +60,7 @@ run(void *arg)
     struct hw_runtime *rt = arg;
     be_prompt();
     pthread_mutex_lock(&rt->lock);
+    rt->pulls = rt->pulls && hw_allowed_affinity(); /* a forked child may have locked itself up */
     while (!rt->ticker_must_end) {
         if (rt->poll_due) {
             rt->poll_due = false;

@@ -45,6 +45,7 @@ module Headway
         "priority-3" => { priority: -3 },
         "headway" => { headway: { policy: "fair", preempt: "signal" } },
         "headway-poll" => { headway: { policy: "fair", preempt: "poll" } },
+        "headway-unpulled" => { variables: { "HEADWAY_PULL" => "0" }, headway: { policy: "fair", preempt: "signal" } },
         "observe" => { headway: { policy: "observe" } }
       }.freeze
 

@@ -270,10 +270,24 @@ TEST(a_debt_is_paid_off_by_time)
     CHECK_EQUAL(MS(12.4), hw_policy_in_debt_until_ns(MS(12), MS(0.4), MS(10)));
 }
 
+TEST(who_computed_without_the_gvl_the_last_times_will_again)
+{
+    struct hw_thread thread = { 0 };
+    CHECK(!hw_policy_computes_free(&thread));
+    uint64_t much_ns = hw_policy_default.free_cpu_ns, little_ns = much_ns - 1;
+    hw_policy_learn_free_cpu(&hw_policy_default, &thread, much_ns);
+    CHECK(hw_policy_computes_free(&thread));
+    for (int i = 0; i < 5; i++) hw_policy_learn_free_cpu(&hw_policy_default, &thread, much_ns);
+    hw_policy_learn_free_cpu(&hw_policy_default, &thread, little_ns);
+    CHECK(hw_policy_computes_free(&thread), "it may again");
+    hw_policy_learn_free_cpu(&hw_policy_default, &thread, 0);
+    CHECK(!hw_policy_computes_free(&thread));
+}
+
 TESTS({ "default", the_default_is_as_documented }, { "quantum", a_threads_own_quantum_goes_before_the_process },
       { "burst", a_burst_grows_only_while_running }, { "clock", a_clock_that_steps_back_makes_nobody_batch }, { "classes", classes },
       { "new", new_threads_share_what_one_gets_down_to_an_eighth }, { "tiers", tiers },
       { "sleep", sleep_pays_off_a_burst_and_memory_is_short }, { "fair_yield", when_a_holder_gives_way_under_fair },
       { "quantum_yield", when_a_holder_gives_way_under_quantum }, { "observe_yield", nobody_gives_way_under_observe },
       { "granularity", granularity_is_free_within_the_credit_and_bounded_beyond },
-      { "debt", a_debt_is_paid_off_by_time })
+      { "debt", a_debt_is_paid_off_by_time }, { "free", who_computed_without_the_gvl_the_last_times_will_again })

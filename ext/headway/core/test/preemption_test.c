@@ -26,6 +26,62 @@ TEST(a_waking_interactive_thread_preempts_a_batch_holder_at_once)
     world_end();
 }
 
+/* A signal or a kill must not wait for its turn. */
+TEST(who_is_called_back_from_the_gate_goes_first)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *second = running_hog();
+    gives_way(second);
+    struct hw_thread *first = parked_hog();
+    comes_back(second);
+    check_all();
+    CHECK(first->at_gate && world.orders.preempt == NULL);
+    hw_scheduler_called_back(s, first, world.now, &world.orders);
+    check_all();
+    CHECK(!first->at_gate && !first->batch);
+    CHECK_EQUAL(hw_policy_default.burst_ns - hw_policy_default.fresh_ns, first->burst_ns);
+    CHECK(must_yield(second));
+    gives_way(second);
+    comes_back(first);
+    advance(hw_policy_default.fresh_ns);
+    tick();
+    CHECK(first->batch, "for a moment only");
+    hw_scheduler_called_back(s, first, world.now, &world.orders);
+    CHECK(first->batch, "it is there already");
+    world_end();
+}
+
+TEST(it_is_known_who_goes_on_when_a_thread_stops_running)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *io = sleeper(), *other = sleeper(), *hog = running_hog();
+    CHECK(hw_scheduler_goes_next(s) == NULL);
+    ready(io);
+    CHECK(hw_scheduler_goes_next(s) == io);
+    ready(other);
+    CHECK(hw_scheduler_goes_next(s) == io, "first come, first served");
+    gives_way(hog);
+    resumed(io);
+    CHECK(hw_scheduler_goes_next(s) == NULL, "who is next after the first is not kept");
+    advance(US(50));
+    blocks(io);
+    CHECK(world.orders.next == NULL);
+    resumed(other);
+    advance(US(50));
+    blocks(other);
+    CHECK(world.orders.wake == hog && world.orders.next == hog);
+
+    resumed(hog);
+    ready(io);
+    CHECK(hw_scheduler_goes_next(s) == io);
+    advance(hw_policy_default.brief_ns);
+    blocks(hog);
+    CHECK(world.orders.next == io, "after a hold that wasn't brief");
+    removed(io);
+    CHECK(hw_scheduler_goes_next(s) == NULL);
+    world_end();
+}
+
 TEST(a_creator_goes_on_for_a_moment_before_it_gives_way_to_a_newborn)
 {
     world_start(HW_FAIR);
@@ -303,4 +359,6 @@ TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once }
       { "many", nobody_waits_for_many_brief_holds_in_a_row }, { "behind", nobody_is_late_for_having_waited_for_others_like_it },
       { "cut", a_hold_that_was_cut_short_may_have_been_brief },
       { "collection", a_hold_is_as_brief_without_the_collections_in_it },
-      { "unwinds", who_may_unwind_is_left_alone_for_a_while }, { "alone", alone_nothing_happens }, { "budget", forced_switches_in_debt_cost_granularity })
+      { "unwinds", who_may_unwind_is_left_alone_for_a_while }, { "alone", alone_nothing_happens }, { "budget", forced_switches_in_debt_cost_granularity },
+      { "next", it_is_known_who_goes_on_when_a_thread_stops_running },
+      { "called", who_is_called_back_from_the_gate_goes_first })

@@ -149,7 +149,7 @@ cost_of_a_hook(const char *what, enum recording recording)
     struct hw_policy policy = hw_policy_default;
     double ns[ROUNDS];
     policy.kind = HW_OBSERVE;
-    if (!hw_runtime_init(&runtime, ignore_trigger) || !hw_runtime_start(&runtime, &policy, HW_POLL)) abort();
+    if (!hw_runtime_init(&runtime, ignore_trigger) || !hw_runtime_start(&runtime, &policy, HW_POLL, false)) abort();
     struct hw_thread *threads[] = { hw_runtime_add(&runtime, HW_RUNNING, false), hw_runtime_add(&runtime, HW_SUSPENDED, false) };
     struct hw_recording set = { .flight = recording == FLIGHT, .slots = 1 << 20 };
     if (recording == STREAM) snprintf(set.path, sizeof(set.path), "%s", path);

@@ -1,6 +1,11 @@
 /* The runtime on real threads, in a VM in miniature (vm.h): nothing stalls, nothing is lost, everything is given back. */
 #include "cast.h"
 
+#ifdef __linux__
+#include <dirent.h>
+#include <sched.h>
+#endif
+
 #include "analysis.h"
 #include "feed.h"
 
@@ -140,8 +145,49 @@ TEST(it_starts_and_stops_under_load)
     check_given_back();
 }
 
+#ifdef __linux__
+static cpu_set_t everywhere;
+
+static bool
+nobody_is_bound(void)
+{
+    bool free = true;
+    DIR *tasks = opendir("/proc/self/task");
+    VM_ASSERT(tasks != NULL);
+    for (struct dirent *task; (task = readdir(tasks));) {
+        cpu_set_t set;
+        if (task->d_name[0] != '.' && sched_getaffinity(atoi(task->d_name), sizeof(set), &set) == 0) free = free && CPU_EQUAL(&set, &everywhere);
+    }
+    closedir(tasks);
+    return free;
+}
+
+TEST(nobody_stays_on_the_processor_it_was_pulled_to)
+{
+    CHECK(sched_getaffinity(0, sizeof(everywhere), &everywhere) == 0);
+    vm_headway_start(HW_FAIR, MS(5), HW_SIGNAL);
+    bool pulls = runtime.pulls;
+    for (int i = 0; i < 3; i++) vm_thread_start(hog, NULL);
+    for (int i = 0; i < 3; i++) vm_thread_start(napper, NULL);
+    for (unsigned i = 0; i < test_effort(30); i++) {
+        vm_sleep(MS(20));
+        bool pulled = atomic_load(&runtime.pulled) > 0;
+        vm_headway_stop();
+        CHECK(soon(nobody_is_bound, MS(2000)));
+        CHECK(pulls || !pulled);
+        vm_headway_start(HW_FAIR, MS(5), i % 2 ? HW_SIGNAL : HW_POLL);
+    }
+    check_everybody_moves(MS(5000));
+    end_everybody();
+    check_given_back();
+}
+#define LINUX_TESTS , { "bound", nobody_stays_on_the_processor_it_was_pulled_to }
+#else
+#define LINUX_TESTS
+#endif
+
 RUNTIME_TESTS({ "fair_signal", threads_come_and_go_under_fair_and_signal },
               { "fair_poll", threads_come_and_go_under_fair_and_poll },
               { "young", computing_threads_move_while_others_live_for_a_millisecond },
               { "quantum", threads_come_and_go_under_quantum }, { "policies", policies_change_under_load },
-              { "restart", it_starts_and_stops_under_load }, { "recordings", recordings_start_and_stop_under_load })
+              { "restart", it_starts_and_stops_under_load }, { "recordings", recordings_start_and_stop_under_load } LINUX_TESTS)

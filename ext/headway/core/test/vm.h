@@ -112,7 +112,7 @@ vm_headway_start(enum hw_policy_kind kind, uint64_t quantum_ns, enum hw_preempt 
     }
     hw_runtime_sweep(&runtime);
     hw_runtime_reset(&runtime);
-    VM_ASSERT(hw_runtime_start(&runtime, &policy, preempt));
+    VM_ASSERT(hw_runtime_start(&runtime, &policy, preempt, true));
 }
 
 /* Headway.batch { } and the like */

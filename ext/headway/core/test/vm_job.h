@@ -28,10 +28,12 @@ vm_give_way(struct hw_thread *record)
 {
     VM_ASSERT(!current->took);
     struct vm_park park = { record, runtime.scheduler.policy.kind == HW_FAIR };
+    hw_runtime_pull_next(&runtime, record);
     atomic_store(&record->interrupted, false);
     record->yielding = true;
     bool ran = vm_nogvl(vm_park, &park, vm_unpark, &park) != NULL;
     record->yielding = false;
+    if (!ran) hw_runtime_pull_nobody(&runtime);
     return ran && !atomic_load(&record->interrupted);
 }
 
