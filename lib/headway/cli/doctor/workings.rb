@@ -65,7 +65,7 @@ module Headway
             signal, wake = Native.floor
             return Check.new("machine", :note, "what a forced switch costs at the least could not be measured") unless wake
 
-            text = format("a signal to another core takes %.3f ms and waking a thread %.3f ms: no forced switch is sooner",
+            text = format("a signal to another core takes %.3f ms, without which no forced switch is, and waking a thread there %.3f ms",
                           signal * 1e3, wake * 1e3)
             Check.new("machine", :note, text, { "signal_us" => (signal * 1e6).round(1), "wake_us" => (wake * 1e6).round(1) })
           end
