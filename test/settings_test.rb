@@ -87,4 +87,10 @@ class SettingsTest < Minitest::Test
     refute Settings.disabled?({ "HEADWAY" => "1" })
     refute Settings.disabled?({})
   end
+
+  def test_pulling_is_switched_off_by_a_zero_alone
+    assert_equal [true, true, true, false], [nil, "", "1", "0"].map { |value| Headway::Settings.pull?({ "HEADWAY_PULL" => value }) }
+    error = assert_raises(Headway::SettingError) { Headway::Settings.pull?({ "HEADWAY_PULL" => "no" }) }
+    assert_equal 'HEADWAY_PULL is "no": give 0 or 1', error.message
+  end
 end
