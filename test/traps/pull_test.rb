@@ -76,7 +76,8 @@ class PullTest < Harness::TrapTest
   # Who was parked when Headway stopped gives back what it had as soon as it runs.
   def eventually_all(everywhere)
     2_000.times do
-      seen = Dir.children("/proc/self/task").map { |task| VMFixture.processors_of(task.to_i) }.uniq
+      tasks = Dir.glob("/proc/self/task/*").map { |path| File.basename(path).to_i }
+      seen = [0, *tasks].map { |task| VMFixture.processors_of(task) }.uniq
       return seen if seen == [everywhere]
 
       sleep 0.005

@@ -73,11 +73,12 @@ hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread)
         /* The gate may have closed again between the wake-up and now. */
         atomic_store_explicit(&thread->open, false, memory_order_relaxed);
         uint64_t lingers_until_ns = hw_scheduler_lingers_until_ns(&rt->scheduler, thread);
-        if (spins || lingers_until_ns != HW_NEVER) {
+        bool lingers = lingers_until_ns != HW_NEVER;
+        if (spins || lingers) {
             pthread_mutex_unlock(&rt->lock);
             /* Who was pulled here, or is expected right back, may need this very processor. */
-            bool yields = rt->pulls && (thread->gave_processor || lingers_until_ns != HW_NEVER);
-            spin(thread, lingers_until_ns != HW_NEVER ? lingers_until_ns : now + rt->spin_ns, yields);
+            bool yields = rt->pulls && (thread->gave_processor || lingers);
+            spin(thread, lingers ? lingers_until_ns : now + rt->spin_ns, yields);
             pthread_mutex_lock(&rt->lock);
             spins = timed_out = false;
         }

@@ -46,7 +46,6 @@ only(int processor)
 bool
 hw_pull_possible(void)
 {
-    hw_allowed_find();
     struct hw_processors all;
     return hw_allowed_affinity() && sysconf(_SC_NPROCESSORS_ONLN) > 1 && sched_getcpu() >= 0 && read_processors(0, &all);
 }

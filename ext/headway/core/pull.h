@@ -34,7 +34,7 @@ struct hw_pull {
     struct hw_processors before; /* where it may run otherwise */
 };
 
-/* Whether threads can be pulled here; with no lock held. */
+/* Whether threads can be pulled here; after hw_allowed_find. */
 bool hw_pull_possible(void);
 
 /* False: it was not, as it has the processor anyway, or the system says no. */

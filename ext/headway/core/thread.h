@@ -99,7 +99,7 @@ struct hw_thread {
     uint64_t job_resume;     /* hold in which the job triggered itself, from where: see yield.c */
     uintptr_t job_frame;
     uint64_t opened_ns;      /* since when the gate is open for it */
-    uint64_t free_cpu_from_ns; /* its CPU time when it gave up the GVL to somebody parked; 0: it didn't */
+    uint64_t free_cpu_from_ns; /* its CPU time when it gave up the GVL to one that was known to go on; 0: it didn't */
     struct hw_pull pull;
     bool main;               /* the process's main thread: it alone runs trap handlers */
     bool seen;               /* by the walk over Thread.list */

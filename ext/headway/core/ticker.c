@@ -31,7 +31,8 @@ tick(struct hw_runtime *rt, uint64_t now)
 #define OWN_SLICE_NS (100 * HW_NS_PER_US) /* the least there is */
 
 /* Linux: on the processor of a thread that computes, the ticker, which has next to nothing to do, would wait until that one's slice of
- * some 3 ms ends; from 6.12 on who asks for shorter ones need not. An older one ignores it. The default timer slack of 50 µs is much for a quantum of 1 ms. */
+ * some 3 ms ends; from 6.12 on who asks for shorter ones need not. An older one ignores it. The default timer
+ * slack of 50 µs is much for a quantum of 1 ms. */
 static void
 be_prompt(void)
 {

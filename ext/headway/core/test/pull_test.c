@@ -84,8 +84,10 @@ set_sleeper(const cpu_set_t *set)
 }
 
 /* The first two processors of this process; false when it has but one. */
+static int processors[2];
+
 static bool
-two_processors(int processors[2])
+two_processors(void)
 {
     int found = 0;
     for (int i = 0; i < CPU_SETSIZE && found < 2; i++)
@@ -95,14 +97,19 @@ two_processors(int processors[2])
 
 static pthread_t thread;
 
-static void
+/* Whether it can be pulled. */
+static bool
 start(void)
 {
+    hw_allowed_find();
     CHECK_EQUAL(0, sched_getaffinity(0, sizeof(everywhere), &everywhere));
     memset(&sleeper, 0, sizeof(sleeper));
     asleep = called = ending = false;
     CHECK_EQUAL(0, pthread_create(&thread, NULL, sleeps, NULL));
     wait_until(&asleep, true);
+    bool possible = hw_pull_possible();
+    CHECK(possible == (two_processors() && hw_allowed_affinity()));
+    return possible;
 }
 
 static void
@@ -116,10 +123,7 @@ end(void)
 
 TEST(who_is_pulled_wakes_there_and_is_free_again)
 {
-    start();
-    int processors[2];
-    bool possible = hw_pull_possible();
-    CHECK(possible == (two_processors(processors) && hw_allowed_affinity()));
+    bool possible = start();
     for (unsigned i = 0; possible && i < test_effort(100); i++) {
         wait_until(&asleep, true);
         int here = processors[i % 2];
@@ -135,9 +139,7 @@ TEST(who_is_pulled_wakes_there_and_is_free_again)
 
 TEST(a_mask_of_its_own_stays)
 {
-    start();
-    int processors[2];
-    if (hw_pull_possible() && two_processors(processors)) {
+    if (start()) {
         cpu_set_t own = only(processors[0]);
         set_sleeper(&own);
         for (int i = 0; i < 2; i++) {
@@ -153,9 +155,7 @@ TEST(a_mask_of_its_own_stays)
 
 TEST(what_somebody_sets_meanwhile_stays)
 {
-    start();
-    int processors[2];
-    if (hw_pull_possible() && two_processors(processors)) {
+    if (start()) {
         run_on(processors[0]);
         CHECK(hw_pull(&sleeper));
         cpu_set_t other = only(processors[1]);
@@ -168,9 +168,7 @@ TEST(what_somebody_sets_meanwhile_stays)
 
 TEST(who_is_pulled_twice_goes_where_it_was_pulled_last)
 {
-    start();
-    int processors[2];
-    if (hw_pull_possible() && two_processors(processors)) {
+    if (start()) {
         run_on(processors[0]);
         CHECK(hw_pull(&sleeper));
         run_on(processors[1]);
@@ -184,9 +182,7 @@ TEST(who_is_pulled_twice_goes_where_it_was_pulled_last)
 
 TEST(what_is_set_between_two_pulls_stays)
 {
-    start();
-    int processors[2];
-    if (hw_pull_possible() && two_processors(processors)) {
+    if (start()) {
         run_on(processors[0]);
         CHECK(hw_pull(&sleeper));
         cpu_set_t other = only(processors[1]);
@@ -202,9 +198,7 @@ TEST(what_is_set_between_two_pulls_stays)
 /* As a stop does it for those that still sleep. */
 TEST(another_thread_can_set_it_free)
 {
-    start();
-    int processors[2];
-    if (hw_pull_possible() && two_processors(processors)) {
+    if (start()) {
         run_on(processors[0]);
         CHECK(hw_pull(&sleeper));
         hw_pull_ends(&sleeper);
