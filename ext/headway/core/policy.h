@@ -25,7 +25,7 @@ enum hw_policy_kind {
 /* Among batch threads least attained service goes first, in tiers within which the first to come is the first served: a thread
  * that turned batch for a moment (a garbage collection, a big response) doesn't wait behind those that compute for ever, and
  * pieces of work of similar size are still done one after the other. */
-#define HW_TIERS 3
+#define HW_TIERS 4
 
 struct hw_policy {
     enum hw_policy_kind kind;
@@ -39,7 +39,7 @@ struct hw_policy {
                                 wakes meanwhile waits for them all */
     uint64_t newborn_ns;     /* a thread that has never run waits so long before a batch thread gives way to it: the creator may go on
                                 to where its child expects it, asleep as a rule, before the child looks */
-    uint64_t tier_ns[2];     /* attained service from which a batch thread is in the second and in the third tier */
+    uint64_t tier_ns[HW_TIERS - 1]; /* attained service from which a batch thread is in the second tier, the third and so on */
     unsigned turn_quanta[HW_TIERS]; /* a turn of the admitted thread lasts so many quanta of its own time. Work that takes longer than a
                                 turn, and work like it, is done piece by piece, all of it late: so as long a turn as a request that
                                 computes may take, but for threads that compute for ever */

@@ -233,11 +233,11 @@ TEST(what_others_take_ahead_of_it_shortens_nobody_s_turn)
 TEST(who_came_first_to_the_gate_overtakes_first)
 {
     world_start(HW_FAIR);
-    struct hw_thread *owner = waiting(MS(8)), *first = waiting(MS(7)), *other = waiting(MS(50));
+    struct hw_thread *owner = waiting(MS(11)), *first = waiting(MS(10)), *other = waiting(MS(50));
     resumed(owner);
     CHECK(s->admitted == owner && first->at_gate && other->at_gate);
-    advance(MS(12));
-    struct hw_thread *second = waiting(MS(6));
+    advance(MS(9));
+    struct hw_thread *second = waiting(MS(9));
     CHECK(owner->tier == other->tier && second->at_gate && s->admitted == owner);
     CHECK(must_yield(owner));
     gives_way(owner);
@@ -276,6 +276,24 @@ TEST(who_overtook_a_tier_goes_behind_it_on_entering_it)
     comes_back(first);
     tick();
     CHECK_EQUAL(world.now + 2 * hw_policy_default.quantum_ns, world.orders.tick_ns);
+    world_end();
+}
+
+/* So a thread that has started others, and computed for some milliseconds over it, doesn't wait for a whole turn of each. */
+TEST(who_has_just_turned_batch_goes_before_those_that_did_a_little_earlier)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *owner = waiting(MS(9)), *other = waiting(MS(9));
+    resumed(owner);
+    CHECK(s->admitted == owner && other->at_gate);
+    struct hw_thread *starter = waiting(MS(5.5));
+    CHECK(s->admitted == starter && world.orders.preempt == owner);
+    gives_way(owner);
+    resumed(starter);
+    check_all();
+    advance(MS(1));
+    blocks(starter);
+    CHECK(s->admitted == owner && other->at_gate);
     world_end();
 }
 
@@ -430,6 +448,7 @@ TESTS({ "repair", only_an_admission_that_nobody_holds_up_is_repaired }, { "rotat
       { "own_time", what_others_take_ahead_of_it_shortens_nobody_s_turn },
       { "first", who_came_first_to_the_gate_overtakes_first },
       { "behind", who_overtook_a_tier_goes_behind_it_on_entering_it },
+      { "just_batch", who_has_just_turned_batch_goes_before_those_that_did_a_little_earlier },
       { "alone", who_waits_alone_in_a_higher_tier_has_its_turn_after_the_lower_one_s },
       { "long_turn", an_admission_as_long_as_its_turn_may_be_is_not_repaired },
       { "handover", an_owner_whose_time_is_up_hands_over_to_whom_the_vm_chose },

@@ -64,7 +64,7 @@ TEST(the_vm_s_slice_at_the_end_of_a_turn_passes_the_admission_on)
     advance(MS(100));
     suspended(owner);
     ready(owner);
-    CHECK(s->admitted == next && owner->at_gate && owner->tier == 2);
+    CHECK(s->admitted == next && owner->at_gate && owner->tier == HW_TIERS - 1);
     check_all();
     world_end();
 }

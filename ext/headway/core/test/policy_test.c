@@ -10,8 +10,8 @@ static const struct hw_policy fair = {
     .burst_ns = MS(5),
     .fresh_ns = MS(1),
     .newborn_ns = MS(0.25),
-    .tier_ns = { MS(20), MS(200) },
-    .turn_quanta = { 2, 2, 1 },
+    .tier_ns = { MS(20), MS(200), MS(2000) },
+    .turn_quanta = { 2, 2, 1, 1 },
     .patience = 4,
     .starvation_ns = MS(100),
     .protection_ns = MS(5),
@@ -102,7 +102,7 @@ TEST(tiers)
     const struct {
         double burst_ms;
         unsigned tier;
-    } cases[] = { { 0, 0 }, { 5, 0 }, { 19.999, 0 }, { 20, 1 }, { 199, 1 }, { 200, 2 }, { 1e6, 2 } };
+    } cases[] = { { 0, 0 }, { 5, 0 }, { 19.999, 0 }, { 20, 1 }, { 199, 1 }, { 200, 2 }, { 1999, 2 }, { 2000, 3 }, { 1e6, 3 } };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct hw_thread thread = { .state = HW_READY, .burst_ns = MS(cases[i].burst_ms) };
         CHECK_EQUAL(cases[i].tier, hw_policy_tier(&fair, &thread, MS(5)));
@@ -159,7 +159,7 @@ check_yields(const struct hw_policy *policy, const struct yield_case *cases, siz
 #define HOLDER(...) { .state = HW_RUNNING, .resumed_ns = MS(1000), .burst_from_ns = MS(1000), __VA_ARGS__ }
 #define BATCH(...) HOLDER(.batch = true, ##__VA_ARGS__)
 #define IN_TURN(ran_ms, ...) \
-    HOLDER(.batch = true, .tier = 2, .turn_burst_ns = MS(5000), .burst_ns = MS(5000 + ran_ms), ##__VA_ARGS__)
+    HOLDER(.batch = true, .tier = 3, .turn_burst_ns = MS(5000), .burst_ns = MS(5000 + ran_ms), ##__VA_ARGS__)
 
 TEST(when_a_holder_gives_way_under_fair)
 {
@@ -181,12 +181,12 @@ TEST(when_a_holder_gives_way_under_fair)
         { "batch beside one created before it ran", BATCH(), NEWBORN(MS(999)), 999.25 },
         { "interactive beside a newborn", HOLDER(.burst_ns = MS(4)), NEWBORN(MS(1000)), 1001 },
         { "admitted, nobody at the gate", IN_TURN(50), RIVALS(.ready = 1), NEVER_MS },
-        { "admitted, one at the gate", IN_TURN(50), AT_GATE(2, .ready = 1, .admitted_tier = 2), 1050 },
-        { "admitted, its own quantum", IN_TURN(5, .quantum_ns = MS(10)), AT_GATE(2, .ready = 1, .admitted_tier = 2), 1005 },
-        { "admitted, turn over, protected", IN_TURN(100, .protected_ns = MS(1003)), AT_GATE(2, .ready = 1, .admitted_tier = 2), 1003 },
-        { "admitted, had little of its turn", IN_TURN(10), TURN_ENDS(MS(1050), .waiting_tier = 2, .ready = 1, .admitted_tier = 2), 1050 },
+        { "admitted, one at the gate", IN_TURN(50), AT_GATE(3, .ready = 1, .admitted_tier = 3), 1050 },
+        { "admitted, its own quantum", IN_TURN(5, .quantum_ns = MS(10)), AT_GATE(3, .ready = 1, .admitted_tier = 3), 1005 },
+        { "admitted, turn over, protected", IN_TURN(100, .protected_ns = MS(1003)), AT_GATE(3, .ready = 1, .admitted_tier = 3), 1003 },
+        { "admitted, had little of its turn", IN_TURN(10), TURN_ENDS(MS(1050), .waiting_tier = 3, .ready = 1, .admitted_tier = 3), 1050 },
         { "admitted, gate and interactive", IN_TURN(1),
-          AT_GATE(2, .ready = 2, .admitted_tier = 2, .interactive_ready = 1, .granularity_ns = MS(1)), 1001 },
+          AT_GATE(3, .ready = 2, .admitted_tier = 3, .interactive_ready = 1, .granularity_ns = MS(1)), 1001 },
         { "batch, another admitted", BATCH(), RIVALS(.ready = 1, .other_admitted = true), 1000 },
         { "batch, another admitted, over the budget", BATCH(),
           RIVALS(.ready = 2, .interactive_ready = 1, .other_admitted = true, .granularity_ns = MS(1)), 1000 },
