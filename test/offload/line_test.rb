@@ -47,7 +47,22 @@ class OffloadLineTest < Minitest::Test
     assert_equal [1, 5], pool.stats.values_at(:workers, :queued)
     assert_equal :heavy, pool.call(-> { :heavy }) # has another one come
     @gate << true
-    assert_equal [0, 1, 2, 3, 4], others.map(&:value)
+    assert_equal [true, 0, 1, 2, 3, 4], [@first, *others].map(&:value)
+    assert_equal [7, 0], pool.stats.values_at(:ran, :queued)
+  ensure
+    pool.close
+  end
+
+  # Whoever comes for one that may not line up may have to do first what has waited for long, and still does it.
+  def test_heavy_work_is_not_left_behind_for_light_work_that_has_waited
+    pool = busy_with_light_work
+    others = light(pool, 5)
+    sleep 0.03
+    assert_equal :heavy, pool.call(-> { :heavy })
+    assert_operator others.count(&:alive?), :<, 5
+    assert_predicate @first, :alive?
+    @gate << true
+    assert_equal [true, 0, 1, 2, 3, 4], [@first, *others].map(&:value)
     assert_equal [7, 0], pool.stats.values_at(:ran, :queued)
   ensure
     pool.close

@@ -30,8 +30,8 @@ module Headway
       def serve
         Thread.current.thread_variable_set(:headway_offload, true)
         Block.forget_storage # of the fiber that happened to need it
-        while (job = Thread.handle_interrupt(IDLE) { @pending.pop })
-          work_from(next_for(job))
+        while (queued = Thread.handle_interrupt(IDLE) { @pending.pop })
+          work_for(queued)
           # Who was queued and who is in the line may differ: nobody idles while somebody is in it, but for light work that has its workers.
           while @pending.empty? && (job = left_over)
             work_from(job)
@@ -42,6 +42,14 @@ module Headway
         # One that is killed ends what is queued, as it may have been the last; a new one is only started with the next operation.
         while (job = queued_or_lined_up)
           work_from(job)
+        end
+      end
+
+      # Others may go first; it goes on until somebody has the one it was woken for, as nobody else will be.
+      def work_for(queued)
+        loop do
+          work_from(next_for(queued))
+          break unless queued.queued?
         end
       end
 
