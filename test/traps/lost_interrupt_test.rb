@@ -36,6 +36,35 @@ class LostInterruptTest < Harness::TrapTest
     assert_operator ((0..last).to_a - numbers).size, :<=, 2, "lost: #{(0..last).to_a - numbers}"
   end
 
+  # A thread is preempted before its block begins, too, and there Headway itself runs Ruby code: it looks for Puma.
+  test_under Harness::Modes::PREEMPTING, "no raise into a thread that begins is lost", quantum_ms: 1 do
+    under_rapid_preemption do
+      scale(COUNT).times do |number|
+        target = Thread.new { nil while true }
+        target.report_on_exception = false
+        target.raise(IndexError, number.to_s)
+        error = assert_raises(IndexError, "no. #{number}") { target.join(patience(10)) }
+        assert_equal number.to_s, error.message
+      end
+    end
+  end
+
+  test_under %i[fair_signal observe], "no interrupt is lost while a thread that begins looks for Puma" do
+    %i[raise kill].each do |interrupt|
+      looking = Thread::Queue.new
+      client = Class.new
+      client.define_singleton_method(:method_defined?) { |_| (looking << true) && sleep }
+      Object.const_set(:Puma, Module.new).const_set(:Client, client)
+      target = Thread.new { flunk }
+      target.report_on_exception = false
+      looking.pop
+      target.public_send(interrupt)
+      interrupt == :raise ? assert_raises(RuntimeError) { target.join(patience(10)) } : assert(target.join(patience(10)))
+    ensure
+      Object.send(:remove_const, :Puma)
+    end
+  end
+
   test_under Harness::Modes::PREEMPTING, "no kill is lost", quantum_ms: 1 do
     under_rapid_preemption do
       scale(COUNT).times do |number|

@@ -47,14 +47,18 @@ module Headway
 
         private
 
+        # On threads of the program, where somebody may raise into them: no rescue clause of ours may take that for a fault of its own,
+        # and defined?(A::B) is one.
         def join
-          Guard.guard("Puma's buffers") do
-            next unless defined?(::Puma::Client) && ::Puma::Client.method_defined?(:io_buffer)
+          return unless Object.const_defined?("Puma::Client") && ::Puma::Client.method_defined?(:io_buffer)
 
-            ::Puma::IOBuffer.prepend(Buffer)
-            ::Puma::Client.prepend(Client)
-            @joined = true
-          end
+          Thread.handle_interrupt(Object => :never) { Guard.guard("Puma's buffers") { prepend } }
+        end
+
+        def prepend
+          ::Puma::IOBuffer.prepend(Buffer)
+          ::Puma::Client.prepend(Client)
+          @joined = true
         end
       end
     end

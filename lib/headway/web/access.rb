@@ -35,7 +35,7 @@ module Headway
       def environments
         @environments ||= begin
           named = ENVIRONMENTS.to_h { |name| [name, ENV[name].to_s] }
-          named["Rails.env"] = ::Rails.env.to_s if defined?(::Rails.env)
+          named["Rails.env"] = ::Rails.env.to_s if Object.const_defined?(:Rails) && ::Rails.respond_to?(:env)
           named.reject { |_, value| value.empty? }
         end
       end
