@@ -46,9 +46,7 @@ class OffloadLineTest < Minitest::Test
     others = light(pool, 5)
     assert_equal [1, 5], pool.stats.values_at(:workers, :queued)
     assert_equal :heavy, pool.call(-> { :heavy }) # has another one come
-    @gate << true
-    assert_equal [true, 0, 1, 2, 3, 4], [@first, *others].map(&:value)
-    assert_equal [7, 0], pool.stats.values_at(:ran, :queued)
+    assert_all_seven_run(pool, others)
   ensure
     pool.close
   end
@@ -61,9 +59,7 @@ class OffloadLineTest < Minitest::Test
     assert_equal :heavy, pool.call(-> { :heavy })
     assert_operator others.count(&:alive?), :<, 5
     assert_predicate @first, :alive?
-    @gate << true
-    assert_equal [true, 0, 1, 2, 3, 4], [@first, *others].map(&:value)
-    assert_equal [7, 0], pool.stats.values_at(:ran, :queued)
+    assert_all_seven_run(pool, others)
   ensure
     pool.close
   end
@@ -155,6 +151,13 @@ class OffloadLineTest < Minitest::Test
     begun.pop
     pool.instance_variable_set(:@light_since, Float::INFINITY)
     pool
+  end
+
+  # The five others, the heavy one before, and the first, once it may.
+  def assert_all_seven_run(pool, others)
+    @gate << true
+    assert_equal [true, 0, 1, 2, 3, 4], [@first, *others].map(&:value)
+    assert_equal [7, 0], pool.stats.values_at(:ran, :queued)
   end
 
   # @return [Array<Thread>] each of which waits for light work that returns its number, or what the block does

@@ -53,16 +53,22 @@ class LostInterruptTest < Harness::TrapTest
     %i[raise kill].each do |interrupt|
       looking = Thread::Queue.new
       client = Class.new
-      client.define_singleton_method(:method_defined?) { |_| (looking << true) && sleep }
-      Object.const_set(:Puma, Module.new).const_set(:Client, client)
-      target = Thread.new { flunk }
-      target.report_on_exception = false
-      looking.pop
-      target.public_send(interrupt)
-      interrupt == :raise ? assert_raises(RuntimeError) { target.join(patience(10)) } : assert(target.join(patience(10)))
-    ensure
-      Object.send(:remove_const, :Puma)
+      client.define_singleton_method(:method_defined?) { |_| (looking << true) && sleep(0.1) && raise("not lost to this") }
+      with_puma(Module.new { const_set(:Client, client) }) do
+        target = Thread.new { flunk }
+        target.report_on_exception = false
+        looking.pop
+        target.public_send(interrupt, *([IndexError] if interrupt == :raise))
+        interrupt == :raise ? assert_raises(IndexError) { target.join(patience(10)) } : assert(target.join(patience(10)))
+      end
     end
+  end
+
+  test_under %i[observe], "a thread that begins beside something else of Puma's name" do
+    [42, Module.new { const_set(:Client, 42) }].each do |other|
+      with_puma(other) { assert_equal :begun, Thread.new { :begun }.value }
+    end
+    assert_equal ["Puma's buffers"], Headway.notices.map { |notice| notice[/\A.*?(?= failed)/] }
   end
 
   test_under Harness::Modes::PREEMPTING, "no kill is lost", quantum_ms: 1 do
@@ -116,6 +122,13 @@ class LostInterruptTest < Harness::TrapTest
   end
 
   private
+
+  def with_puma(constant)
+    Object.const_set(:Puma, constant)
+    yield
+  ensure
+    Object.send(:remove_const, :Puma)
+  end
 
   # Many threads that wake every 200 µs, so that a thread that computes is preempted all the time.
   def under_rapid_preemption(&)

@@ -47,15 +47,17 @@ module Headway
 
         private
 
-        # On threads of the program, where somebody may raise into them: no rescue clause of ours may take that for a fault of its own,
-        # and defined?(A::B) is one.
+        # On threads of the program, where somebody may raise into them: held back, as every rescue clause in here, and defined?(A::B)
+        # is one, would take that for its own. Threads that start inherit the mask; nothing in here starts any.
         def join
-          return unless Object.const_defined?("Puma::Client") && ::Puma::Client.method_defined?(:io_buffer)
+          return unless Object.const_defined?(:Puma)
 
-          Thread.handle_interrupt(Object => :never) { Guard.guard("Puma's buffers") { prepend } }
+          Thread.handle_interrupt(Object => :never) { Guard.guard("Puma's buffers") { put_in_front } }
         end
 
-        def prepend
+        def put_in_front
+          return unless defined?(::Puma::Client) && ::Puma::Client.method_defined?(:io_buffer)
+
           ::Puma::IOBuffer.prepend(Buffer)
           ::Puma::Client.prepend(Client)
           @joined = true

@@ -35,6 +35,7 @@ module Headway
       def environments
         @environments ||= begin
           named = ENVIRONMENTS.to_h { |name| [name, ENV[name].to_s] }
+          # Not defined?(::Rails.env), which would drop what is raised into the thread meanwhile.
           named["Rails.env"] = ::Rails.env.to_s if Object.const_defined?(:Rails) && ::Rails.respond_to?(:env)
           named.reject { |_, value| value.empty? }
         end
