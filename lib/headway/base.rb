@@ -40,7 +40,7 @@ module Headway
     end
   end
   autoload :Autotune, File.expand_path(supported? ? "autotune" : "inert/autotune", __dir__)
-  autoload :OffloadPool, File.expand_path(supported? ? "offload_pool" : "inert/offload_pool", __dir__)
+  require_relative supported? ? "offload_pool" : "inert/offload_pool" # not at its first use: nothing is loaded in a signal handler
   require_relative supported? ? "face" : "inert"
 
   # Adds config.headway to Rails, where there is one.

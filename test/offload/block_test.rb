@@ -108,6 +108,11 @@ class OffloadBlockTest < Minitest::Test
     trap("USR1", before || "DEFAULT")
   end
 
+  def test_used_for_the_first_time_in_a_signal_handler
+    program = 'trap("USR1") { print Headway.offload { :ran } }; Process.kill("USR1", Process.pid); sleep 0.002'
+    assert_equal "ran", IO.popen([RbConfig.ruby, "-Ilib", "-rheadway", "-e", program], &:read)
+  end
+
   def test_a_fiber_that_is_stopped_stops_the_block
     log = []
     begun = false
