@@ -5,7 +5,7 @@
 
 /* How often a parked thread looks for itself whether a wake-up went missing. */
 #define PARK_CHECK_NS (50 * HW_NS_PER_MS)
-/* A gate that was opened this long before a timed wait ran out, by one who has signalled it since: the wake-up was lost. */
+/* Who was called so long before its timed wait ran out, and waited on: the wake-up was lost. */
 #define WAKE_UP_NS (20 * HW_NS_PER_MS)
 
 static inline void
@@ -23,6 +23,23 @@ called_back(struct hw_thread *thread)
 {
     return atomic_load_explicit(&thread->open, memory_order_acquire) ||
            atomic_load_explicit(&thread->interrupted, memory_order_acquire);
+}
+
+void
+hw_park_call(struct hw_thread *thread)
+{
+    pthread_cond_signal(&thread->parked_cond);
+    atomic_store_explicit(&thread->called_ns, hw_now_ns(), memory_order_relaxed);
+}
+
+/* Whether the gate was opened for it, and not so long before the end of its wait that it should have woken. Who opens it may be
+ * switched away by the system before its call, even with the lock: then that came when the wait was over. */
+static bool
+woken_in_time(struct hw_thread *thread, uint64_t wake_ns)
+{
+    if (!atomic_load_explicit(&thread->open, memory_order_relaxed)) return false;
+    return atomic_load_explicit(&thread->calls_due, memory_order_acquire) > 0 || wake_ns < thread->opened_ns + WAKE_UP_NS ||
+        wake_ns < atomic_load_explicit(&thread->called_ns, memory_order_relaxed) + WAKE_UP_NS;
 }
 
 static void
@@ -61,9 +78,7 @@ hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread)
             atomic_load_explicit(&thread->interrupted, memory_order_acquire) || thread->state != HW_READY) break;
         if (hw_scheduler_gate_open(&rt->scheduler, thread, now)) {
             bool starved = now >= hw_scheduler_starves_at_ns(&rt->scheduler, thread);
-            bool woken = atomic_load_explicit(&thread->open, memory_order_relaxed) &&
-                         (wake_ns < thread->opened_ns + WAKE_UP_NS || atomic_load_explicit(&thread->calls_due, memory_order_relaxed) > 0);
-            if (timed_out && !starved && !woken) rt->park_timeouts++;
+            if (timed_out && !starved && !woken_in_time(thread, wake_ns)) rt->park_timeouts++;
             break;
         }
         if (timed_out && hw_scheduler_repair(&rt->scheduler, thread, now)) {

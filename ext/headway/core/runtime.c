@@ -110,8 +110,8 @@ hw_orders_finish(struct hw_runtime *rt, const struct hw_orders *orders)
 {
     hw_runtime_unlock(rt);
     if (orders->wake) {
-        pthread_cond_signal(&orders->wake->parked_cond);
-        atomic_fetch_sub_explicit(&orders->wake->calls_due, 1, memory_order_relaxed);
+        hw_park_call(orders->wake);
+        atomic_fetch_sub_explicit(&orders->wake->calls_due, 1, memory_order_release);
     }
     if (orders->self) rt->trigger();
 }

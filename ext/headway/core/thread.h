@@ -110,6 +110,7 @@ struct hw_thread {
     /* All above is zeroed when a record is reused; what follows is not. */
     pthread_cond_t parked_cond;
     atomic_uint calls_due;   /* threads that opened the gate for it and have yet to signal it */
+    _Atomic uint64_t called_ns; /* when one of them last did */
     struct hw_account account;
 };
 

@@ -25,7 +25,7 @@ tick(struct hw_runtime *rt, uint64_t now)
     if (hw_scheduler_contended(&rt->scheduler)) rt->contended_ns = now;
     if (orders.preempt) hw_orders_preempt(rt, orders.preempt);
     if (orders.sample) rt->sample_due = rt->poll_due = true;
-    if (orders.wake) pthread_cond_signal(&orders.wake->parked_cond);
+    if (orders.wake) hw_park_call(orders.wake);
 }
 
 #define OWN_SLICE_NS (100 * HW_NS_PER_US) /* the least there is */

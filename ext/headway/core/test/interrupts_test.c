@@ -98,6 +98,19 @@ TEST(a_lost_wake_up_is_noticed_and_counted)
     CHECK(timeouts > 0 && timeouts <= wakes_dropped, "%" PRIu64 " of %" PRIu64, timeouts, wakes_dropped);
 }
 
+/* Its record, once it sleeps in its park; the runtime's lock is held then. */
+static struct hw_thread *
+locked_while_asleep(struct vm_thread *other)
+{
+    struct hw_thread *record = atomic_load(&other->record);
+    for (;;) {
+        pthread_mutex_lock(&runtime.lock);
+        if (record->parked && record->sleeps && !atomic_load(&record->open)) return record;
+        pthread_mutex_unlock(&runtime.lock);
+        vm_compute(MS(1));
+    }
+}
+
 /* It was called just as its timed wait ran out, spins while the GVL is kept free for another, and goes on: nothing was lost. */
 TEST(who_was_woken_to_spin_counts_as_woken)
 {
@@ -105,13 +118,7 @@ TEST(who_was_woken_to_spin_counts_as_woken)
     struct vm_thread *other = vm_thread_start(hog, NULL);
     vm_sleep(MS(30));
     vm_set_class(HW_CLASS_INTERACTIVE);
-    struct hw_thread *record = atomic_load(&other->record);
-    for (;;) {
-        pthread_mutex_lock(&runtime.lock);
-        if (record->parked && !atomic_load(&record->open)) break;
-        pthread_mutex_unlock(&runtime.lock);
-        vm_compute(MS(1));
-    }
+    struct hw_thread *record = locked_while_asleep(other);
     sleep_ns(MS(60)); /* longer than a parked thread waits before it looks for itself */
     struct hw_orders orders;
     hw_scheduler_suspended(&runtime.scheduler, atomic_load(&current->record), hw_now_ns(), &orders);
@@ -126,5 +133,31 @@ TEST(who_was_woken_to_spin_counts_as_woken)
     check_given_back();
 }
 
+/* The system switched away who opened its gate, before it let go the lock and called: by then the timed wait was over. */
+TEST(who_was_called_after_its_wait_counts_as_woken)
+{
+    vm_headway_start(HW_FAIR, MS(100), HW_SIGNAL);
+    struct vm_thread *other = vm_thread_start(hog, NULL);
+    vm_sleep(MS(30));
+    vm_set_class(HW_CLASS_INTERACTIVE);
+    struct hw_thread *record = locked_while_asleep(other);
+    uint64_t opened_ns = hw_now_ns() - MS(30);
+    sleep_ns(MS(60));
+    uint64_t now = hw_now_ns();
+    struct hw_orders orders;
+    hw_scheduler_suspended(&runtime.scheduler, atomic_load(&current->record), now, &orders);
+    bool woken = orders.wake == record;
+    runtime.scheduler.linger_ns = 0;
+    record->opened_ns = opened_ns;
+    hw_orders_carry_out(&runtime, &orders, now);
+    hw_orders_finish(&runtime, &orders);
+
+    vm_sleep(MS(20));
+    vm_set_class(HW_CLASS_MEASURED);
+    CHECK(woken);
+    end_everybody();
+    check_given_back();
+}
+
 RUNTIME_TESTS({ "interrupts", interrupts_by_the_thousand_lose_nobody }, { "lost_wake", a_lost_wake_up_is_noticed_and_counted },
-              { "spins", who_was_woken_to_spin_counts_as_woken })
+              { "spins", who_was_woken_to_spin_counts_as_woken }, { "called_late", who_was_called_after_its_wait_counts_as_woken })
