@@ -70,6 +70,14 @@ module Headway
       # @return [Hash] figures by name, or by group and name
       def measure(arm, cell) = raise(NotImplementedError)
 
+      # @return [Boolean] whether all arms are measured at once, by {measure_together}
+      def side_by_side? = false
+
+      # @param arms [Array<Arm>] all, or one
+      # @param cell [String, nil]
+      # @return [Hash{String => Hash}] what {measure} returns, by the arm's name
+      def measure_together(arms, cell) = arms.to_h { |arm| [arm.name, measure(arm, cell)] }
+
       # @param arms [Hash] the figures of all arms
       # @return [Hash] what is worth saying besides each arm's medians against stock's, in the same nesting
       def ratios(_arms) = {}

@@ -24,10 +24,11 @@ module Headway
       def call
         @samples = @arms.to_h { |arm| [arm.name, Array.new(@runs) { {} }] }
         @experiment.prepare(@interpreter) do
-          schedule.each.with_index(1) do |(run, cell, arm), step|
-            report(step, run, cell, arm)
-            figures = @experiment.measure(arm, cell)
-            samples[arm.name][run].update(cell ? { cell => figures } : figures)
+          schedule.each.with_index(1) do |(run, cell, arms), step|
+            report(step, run, cell, arms)
+            @experiment.measure_together(arms, cell).each do |name, figures|
+              samples[name][run].update(cell ? { cell => figures } : figures)
+            end
           end
         end
         Result.build(@experiment, samples, @interpreter, @runs)
@@ -39,12 +40,13 @@ module Headway
       def schedule
         Array.new(@runs) do |run|
           order = run.even? ? @arms : @arms.reverse
-          @experiment.cells.flat_map { |cell| order.map { |arm| [run, cell, arm] } }
+          at_once = @experiment.side_by_side? ? [order] : order.map { [_1] }
+          @experiment.cells.product(at_once).map { |cell, arms| [run, cell, arms] }
         end.flatten(1)
       end
 
-      def report(step, run, cell, arm)
-        place = [arm.name, (cell && "#{@experiment.cell_title} #{cell}"), "run #{run + 1}"].compact.join(", ")
+      def report(step, run, cell, arms)
+        place = [*arms.map(&:name), (cell && "#{@experiment.cell_title} #{cell}"), "run #{run + 1}"].compact.join(", ")
         @progress.puts "#{@experiment.class.bench} #{step}/#{schedule.size}: #{place}"
       end
     end

@@ -12,9 +12,10 @@ module Headway
       PATHS = { "light" => "/light", "heavy" => "/heavy" }.freeze
       DEFAULTS = { "threads" => 10, "workers" => 1, "loads" => [30, 50, 70, 85], "requests" => 10_000, "saturation_s" => 20,
                    "heavy_share" => 0.1, "heavy_ms" => 150, "light_ms" => 5, "light_waits" => 5, "light_wait_ms" => 4 }.freeze
+      PERCENTS = [50, 95, 99].freeze
       FIGURES = [
         *PATHS.keys.flat_map do |kind|
-          [50, 95, 99].map do |percent|
+          PERCENTS.map do |percent|
             Figure.new(key: "#{kind}_p#{percent}_us", title: "#{kind.capitalize} requests, p#{percent}", unit: "µs", scale: :log)
           end
         end,
@@ -28,10 +29,23 @@ module Headway
       # @return [Arm]
       def self.alone(interpreter) = Arm.new(name: ALONE, interpreter:)
 
+      # Of a turn (see {Turns}): under load long enough for queues to build up and to be worked off.
+      TURN_S = 5
+      SATURATED_TURN_S = 2
+      private_constant :TURN_S, :SATURATED_TURN_S
+
+      def initialize(settings = {})
+        super
+        @turns = 0
+        @saturated = []
+      end
+
       # Finds out how fast the machine is and what stock Puma can take at most; loads are parts of that.
       def prepare(interpreter)
         config["rounds_per_ms"] = Child.run([*interpreter.command, "-e", CALIBRATION], env: Arm.environment).fetch("rounds_per_ms")
-        config["capacity_per_s"] = saturate(Arm.build("stock", interpreter)).round(2)
+        stock = Arm.build("stock", interpreter)
+        answers = saturate([stock]).fetch(stock) { raise Error, "what stock can take at most could not be measured" }
+        config["capacity_per_s"] = rate(answers).round(2)
         yield
       end
 
@@ -42,18 +56,30 @@ module Headway
       # @return [Hash{String => String}] of light and heavy requests
       def paths = PATHS
 
-      def measure(arm, cell)
-        found = if cell != SATURATION then under_load(arm, cell)
-                elsif arm.name != ALONE then { "requests_per_s" => saturate(arm) }
-                else {}
-                end
-        self.class.figures.to_h { |figure| [figure.key, found[figure.key]] }
+      def side_by_side? = true
+
+      def measure_together(arms, cell)
+        answers = cell == SATURATION ? saturate(arms.reject { _1.name == ALONE }) : under_load(arms, cell.to_f / 100)
+        note_pairs(answers) if cell == SATURATION
+        arms.to_h do |arm|
+          found = answers.key?(arm) ? figures_of(answers[arm]) : {}
+          [arm.name, self.class.figures.to_h { |figure| [figure.key, found[figure.key]] }]
+        end
+      end
+
+      # @return [Hash] what each arm's throughput is against stock's in the turn beside it
+      def more(_arms)
+        ratios = (@saturated.flat_map(&:keys).uniq - ["stock"]).to_h do |arm|
+          pairs = @saturated.map { _1.values_at(arm, "stock") }.reject { |pair| pair.include?(nil) }
+          [arm, pairs.any? && { **Statistics.paired_ratio(*pairs.transpose).to_h, turns: pairs.size }.transform_keys(&:to_s)]
+        end
+        { SATURATION => ratios.select { |_, ratio| ratio } }
       end
 
       def findings(result)
         arms = result["arms"]
         (arms.keys - ["stock", ALONE]).flat_map do |arm|
-          cells.filter_map { |cell| cell == SATURATION ? throughput(arms, arm) : finding(arms, arm, cell) }
+          cells.filter_map { |cell| cell == SATURATION ? throughput(result[SATURATION], arm) : finding(arms, arm, cell) }
         end
       end
 
@@ -77,32 +103,52 @@ module Headway
 
       def mix = { paths: { paths["light"] => 1 - config["heavy_share"], paths["heavy"] => config["heavy_share"] }, seed: 1 }
 
-      def saturate(arm)
-        seconds = config["saturation_s"]
+      def saturate(arms)
+        turns = (config["saturation_s"] / SATURATED_TURN_S.to_f).ceil
+        seconds = config["saturation_s"] / turns.to_f
         connections = 2 * config["threads"] * config["workers"]
-        with_server(arm) { |server| server.load({ **mix, connections:, seconds: }, limit_s: (2 * seconds) + 60) }.fetch("requests_per_s")
+        by_turns(arms, turns, limit_s: (2 * seconds) + 60) { { **mix, connections:, seconds: } }
       end
 
-      # A server that falls behind must not cost us the hours before and after it.
-      def under_load(arm, cell)
-        figures_of(open_loop(arm, cell.to_f / 100))
-      rescue Error => error
-        warn "#{arm.name} at #{cell} is left out: #{error.message}"
-        {}
-      end
-
-      def open_loop(arm, load)
+      def under_load(arms, load)
         rate = config["capacity_per_s"] * load
-        only = [paths["light"]] if arm.name == ALONE
-        settings = { **mix, rate:, requests: config["requests"], only: }.compact
-        with_server(arm) { |server| server.load(settings, limit_s: (2 * config["requests"] / rate) + 120) }
+        turns = (config["requests"] / (rate * TURN_S)).ceil
+        requests = (config["requests"] / turns.to_f).ceil
+        by_turns(arms, turns, limit_s: (2 * requests / rate) + 120) do |arm|
+          { **mix, rate:, requests:, only: ([paths["light"]] if arm.name == ALONE) }.compact
+        end
       end
 
-      def figures_of(answer)
-        times = answer.fetch("times").flat_map do |path, values|
-          values.except("n").map { |part, number| ["#{paths.key(path)}_#{part}", number] }
+      def by_turns(arms, count, limit_s:, &)
+        seed = @turns + 1
+        @turns += count
+        with_servers(arms) { |servers| Turns.new(servers, count, seed:).call(limit_s:, &) }
+      end
+
+      def with_servers(arms, servers = {}, &)
+        return yield(servers) if arms.empty?
+
+        first, *others = arms
+        with_server(first) { |server| with_servers(others, { **servers, first => server }, &) }
+      end
+
+      def rate(answers) = answers.sum { _1.fetch("counted") } / answers.sum { _1.fetch("seconds") }
+
+      def figures_of(answers)
+        times = paths.flat_map do |kind, path|
+          seconds = answers.flat_map { _1.dig("times", path) || [] }
+          PERCENTS.map { |percent| ["#{kind}_p#{percent}_us", micros(seconds, percent)] }
         end
-        { **times.to_h, "requests_per_s" => answer["requests_per_s"], "late_p99_us" => answer["late_p99_us"] }
+        { **times.to_h, "requests_per_s" => rate(answers), "late_p99_us" => micros(answers.flat_map { _1["late"] || [] }, 99) }
+      end
+
+      def micros(seconds, percent)
+        (Statistics.quantile(seconds, percent / 100.0) * 1e6).round(1) if seconds.any?
+      end
+
+      def note_pairs(answers)
+        rates = answers.to_h { |arm, turns| [arm.name, turns.map { rate([_1]) }] }
+        @saturated.concat(Array.new(rates.values.map(&:size).max.to_i) { |turn| rates.transform_values { _1[turn] } })
       end
 
       def finding(arms, arm, cell)
@@ -118,9 +164,12 @@ module Headway
         "#{arm} at #{cell}: light p99 #{Figure.duration(light[arm])}, #{parts.join(", ")}." if parts.any?
       end
 
-      def throughput(arms, arm)
-        own, stock = [arm, "stock"].map { arms.dig(_1, SATURATION, "requests_per_s", "median") }
-        "#{arm} at saturation: #{Kernel.format("%.3f", own / stock)} × the throughput of stock." if own && stock
+      def throughput(ratios, arm)
+        ratio, low, high, turns = ratios[arm]&.values_at("ratio", "low", "high", "turns")
+        return unless ratio
+
+        Kernel.format("%s at saturation: %.3f × the throughput of stock (95 %% interval %.3f–%.3f; median of the turns side by side: %d).",
+                      arm, ratio, low, high, turns)
       end
 
       def ratio(number, base) = Figure.compact(number / base.to_f)
@@ -129,6 +178,7 @@ module Headway
 end
 
 require_relative "serving/gems"
+require_relative "serving/turns"
 require_relative "serving/puma"
 require_relative "serving/shop"
 require_relative "serving/jobs"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Which requests or jobs come when, and what they took; required by load.rb and jobs.rb.
+# Which requests or jobs come when; required by load.rb and jobs.rb.
 
 # A mix of paths, by their shares.
 class Arrivals
@@ -28,18 +28,6 @@ class Arrivals
     path, = @paths.max_by { |each, share| (share * total) - @sent[each] }
     @sent[path] += 1
     path
-  end
-
-  # @param times [Hash{String => Array<Float>}] seconds by path
-  # @return [Hash]
-  def self.report(times)
-    times.to_h { |path, seconds| [path, { n: seconds.size }.merge(percentiles(seconds))] }
-  end
-
-  # @return [Hash] microseconds
-  def self.percentiles(seconds)
-    sorted = seconds.sort
-    { p50_us: 0.5, p95_us: 0.95, p99_us: 0.99 }.transform_values { |part| (sorted[(part * sorted.size).ceil - 1] * 1e6).round(1) }
   end
 
   private

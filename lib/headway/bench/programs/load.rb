@@ -44,8 +44,8 @@ class Load
     seconds = @config.fetch("seconds")
     before = keep_busy(seconds / 5.0)
     start = now
-    requests = keep_busy(seconds)
-    { requests: before + requests, requests_per_s: requests / (now - start) }
+    counted = keep_busy(seconds)
+    { requests: before + counted, counted:, seconds: now - start }
   end
 
   private
@@ -119,10 +119,7 @@ class Load
     @times[request.path] << (now - request.due)
   end
 
-  def report(seconds)
-    { requests_per_s: @times.values.sum(&:size) / seconds, times: Arrivals.report(@times),
-      late_p99_us: Arrivals.percentiles(@late)[:p99_us] }
-  end
+  def report(seconds) = { counted: @times.values.sum(&:size), seconds:, times: @times, late: @late }
 end
 
 config = JSON.parse(ARGV.fetch(0))

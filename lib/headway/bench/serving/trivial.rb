@@ -36,7 +36,7 @@ module Headway
           Puma.run(arm, settings.compact, flags:) do |puma|
             before = puma.cpu_s
             answer = puma.load(load, limit_s: config["seconds"] + 60)
-            { "requests_per_s" => answer["requests_per_s"], "cpu_us" => (puma.cpu_s - before) / answer["requests"] * 1e6 }
+            { "requests_per_s" => answer["counted"] / answer["seconds"], "cpu_us" => (puma.cpu_s - before) / answer["requests"] * 1e6 }
           end
         end
 

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+module Headway
+  module Bench
+    class Serving
+      # Servers side by side that get their load by turns of seconds: a machine that is twice as fast in one minute as in the next is
+      # so for all of them alike. Who has no turn is idle.
+      class Turns
+        # @param servers [Hash{Arm => #load}]
+        # @param count [Integer] turns of each
+        # @param seed [Integer] of the first turn; one turn's requests are the same for all
+        def initialize(servers, count, seed:)
+          @servers = servers
+          @count = count
+          @seed = seed
+        end
+
+        # @yieldparam arm [Arm]
+        # @yieldreturn [Hash] what its generator of load is told
+        # @return [Hash{Arm => Array<Hash>}] what that answered, turn by turn; nothing of who failed: a server that falls behind must
+        #   not cost us the hours before and after it
+        def call(limit_s:, &settings)
+          @answers = @servers.transform_values { [] }
+          @count.times do |turn|
+            order = turn.even? ? @servers.keys : @servers.keys.reverse
+            (order & @answers.keys).each { |arm| take(arm, { **settings.call(arm), seed: @seed + turn }, limit_s) }
+          end
+          @answers
+        end
+
+        private
+
+        def take(arm, settings, limit_s)
+          @answers[arm] << @servers.fetch(arm).load(settings, limit_s:)
+        rescue Error => error
+          warn "#{arm.name} is left out: #{error.message}"
+          @answers.delete(arm)
+        end
+      end
+    end
+  end
+end
