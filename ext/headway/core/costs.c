@@ -81,7 +81,7 @@ shortest(const uint32_t *ring)
 bool
 hw_costs_light(const struct hw_place *place)
 {
-    return longest(place->cpu_ns) <= HW_COSTS_SHARE_NS && shortest(place->cpu_ns) >= shortest(place->wall_ns) / 2;
+    return longest(place->cpu_ns) <= HW_COSTS_LIGHT_NS && shortest(place->cpu_ns) >= shortest(place->wall_ns) / 2;
 }
 
 /* The workers have enough of light operations. */
@@ -99,6 +99,19 @@ may_breathe(const struct hw_costs *costs, bool breathed)
     return !breathed && costs->elsewhere < HW_COSTS_BREATHING;
 }
 
+/* It runs on the loop, alone or because that helps. Next to what takes long, timing it costs nothing. */
+static enum hw_choice
+run_here(struct hw_costs *costs, struct hw_place *place, uint32_t ns)
+{
+    if (ns >= costs->long_ns || place->until_measure == 0) {
+        place->until_measure = HW_COSTS_RECENT - 1;
+        return HW_CHOICE_MEASURE;
+    }
+    place->until_measure--;
+    costs->inline_ns += ns;
+    return HW_CHOICE_INLINE;
+}
+
 static enum hw_choice
 weigh(struct hw_costs *costs, struct hw_place *place, uint64_t now_ns, bool breathed)
 {
@@ -106,8 +119,8 @@ weigh(struct hw_costs *costs, struct hw_place *place, uint64_t now_ns, bool brea
         bool light = hw_costs_light(place);
         uint32_t ns = longest(light ? place->cpu_ns : place->wall_ns);
         if (costs->elsewhere >= costs->most) return HW_CHOICE_MEASURE;
-        if (ns <= HW_COSTS_SHARE_NS && (costs->elsewhere == 0 || (light && loop_helps(costs)))) {
-            if (costs->inline_ns + ns <= HW_COSTS_SHARE_NS) return HW_CHOICE_MEASURE;
+        if (light ? costs->elsewhere == 0 || loop_helps(costs) : ns <= HW_COSTS_SHARE_NS && costs->elsewhere == 0) {
+            if (costs->inline_ns == 0 || costs->inline_ns + ns <= HW_COSTS_SHARE_NS) return run_here(costs, place, ns);
             if (may_breathe(costs, breathed)) return HW_CHOICE_BREATHE;
         }
         return HW_CHOICE_HAND_OVER;
@@ -150,6 +163,7 @@ hw_costs_ran_inline(struct hw_costs *costs, uint64_t key, uint64_t wall_ns, uint
     }
     costs->inline_ns += wall_ns;
     place->handed_over = true;
+    place->until_measure = 0;
     fill(place->wall_ns, clamp(wall_ns));
     fill(place->cpu_ns, clamp(wall_ns));
 }
@@ -165,6 +179,7 @@ hw_costs_ran_on_worker(struct hw_costs *costs, uint64_t key, uint64_t wall_ns, u
     uint32_t wall = shortest(place->wall_ns), cpu = longest(place->cpu_ns);
     if (!place->handed_over) {
         place->handed_over = cpu >= costs->long_ns;
+        if (place->handed_over) place->until_measure = 0;
         return;
     }
     uint32_t cost = cpu > wall ? cpu : wall;

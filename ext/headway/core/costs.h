@@ -10,8 +10,8 @@
  *   costs a tenth of a hand-over.
  *
  * A hand-over wins nothing while no other operation is under way: one that is worth it, but is known to fit into that share, then runs
- * inline, too. Nor does it once the processors beside the loop's have enough to do: of light operations, those that fit and do nothing
- * but compute, as many are handed over as these can work at, and each has one more in its line so that it need not wait for the loop.
+ * inline, too. Nor does it once the processors beside the loop's have enough to do: of light operations, those that do nothing but
+ * compute and take no longer than LIGHT_NS, one of which a turn has room for, as many are handed over as these can work at, and each has one more in its line so that it need not wait for the loop.
  * What comes then runs inline; the loop's own processor would otherwise be shared by a worker and a loop that only wakes and hands over.
  * The one in line is left out while there are so few operations that the loop would have none of its own.
  *
@@ -30,6 +30,7 @@ enum {
     HW_COSTS_RECENT = 4,
     HW_COSTS_MEASURE_EVERY = 249,
     HW_COSTS_SHARE_NS = 500000,
+    HW_COSTS_LIGHT_NS = 1000000,
     HW_COSTS_BREATHING = 64,
     HW_COSTS_LONG_MIN_NS = 100000,
     HW_COSTS_LONG_MAX_NS = 500000,
@@ -83,7 +84,7 @@ struct hw_place *hw_costs_place(struct hw_costs *costs, uint64_t key);
 /* now_ns: counts only where hw_costs_wants_time; breathed: the loop just turned for this operation, so that it need not again. */
 enum hw_choice hw_costs_choose(struct hw_costs *costs, struct hw_place *place, uint64_t now_ns, bool breathed);
 
-/* Whether such an operation computes for less than the share. */
+/* Whether such an operation only computes, and not for long. */
 bool hw_costs_light(const struct hw_place *place);
 
 /* cpu_ns: counts only where the place is handed over as a rule. */

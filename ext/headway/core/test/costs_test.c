@@ -96,14 +96,42 @@ TEST(a_long_place_runs_inline_when_it_is_alone_and_fits)
 TEST(a_place_that_does_not_fit_is_handed_over_alone_too)
 {
     begin_alone();
-    for (int i = 0; i < 100; i++) CHECK_EQUAL(HW_CHOICE_HAND_OVER, operation(1, HW_COSTS_SHARE_NS + 1));
+    for (int i = 0; i < 100; i++) CHECK_EQUAL(HW_CHOICE_HAND_OVER, operation(1, HW_COSTS_LIGHT_NS + 1));
+    begin_alone(); /* it may wait for something meanwhile */
+    for (int i = 0; i < 100; i++) {
+        CHECK_EQUAL(HW_CHOICE_HAND_OVER, choose(1));
+        hw_costs_ran_on_worker(&costs, 1, HW_COSTS_SHARE_NS + 1, HW_COSTS_SHARE_NS / 10);
+    }
+}
+
+/* The only one in a turn of the loop. */
+TEST(a_light_operation_may_take_longer_than_the_share)
+{
+    begin_alone();
+    for (int i = 0; i < HW_COSTS_RECENT; i++) operation(1, HW_COSTS_LIGHT_NS);
+    int turned = turns;
+    for (int i = 0; i < 100; i++) CHECK_EQUAL(HW_CHOICE_MEASURE, operation(1, HW_COSTS_LIGHT_NS));
+    CHECK(turns - turned >= 99, "%d", turns - turned);
+}
+
+/* Neither long nor short: it stays what it became, and alone it isn't timed each time. */
+TEST(a_place_between_long_and_short_costs_few_clocks_alone)
+{
+    begin_alone();
+    for (int i = 0; i < HW_COSTS_RECENT; i++) operation(1, LONG_NS * 2 / 3);
+    int timed = 0, ran = 1000 * HW_COSTS_RECENT;
+    for (int i = 0; i < ran; i++) timed += operation(1, LONG_NS * 2 / 3) == HW_CHOICE_MEASURE;
+    CHECK_EQUAL(1000, timed);
+    CHECK(turns >= ran * 2 / 3 * LONG_NS / HW_COSTS_SHARE_NS / 2, "%d", turns);
+    costs.elsewhere = 1;
+    CHECK_EQUAL(HW_CHOICE_HAND_OVER, operation(1, LONG_NS * 2 / 3));
 }
 
 TEST(a_place_that_outgrows_its_share_inline_is_handed_over_from_then_on)
 {
     begin_alone();
     for (int i = 0; i < 10; i++) operation(1, LONG_NS);
-    CHECK_EQUAL(HW_CHOICE_MEASURE, operation(1, 2 * HW_COSTS_SHARE_NS));
+    CHECK_EQUAL(HW_CHOICE_MEASURE, operation(1, 2 * HW_COSTS_LIGHT_NS));
     for (int i = 0; i < HW_COSTS_RECENT; i++) CHECK_EQUAL(HW_CHOICE_HAND_OVER, operation(1, LONG_NS));
     CHECK_EQUAL(HW_CHOICE_MEASURE, operation(1, LONG_NS));
 }
@@ -117,7 +145,7 @@ TEST(a_place_that_becomes_short_while_it_is_alone_costs_no_clock_for_long)
     CHECK_EQUAL(HW_CHOICE_INLINE, operation(1, 1000));
 }
 
-#define LIGHT_NS (HW_COSTS_SHARE_NS / 2)
+#define LIGHT_NS (HW_COSTS_SHARE_NS * 4 / 5)
 
 static void
 begin_light(void)
@@ -160,7 +188,7 @@ TEST(the_loop_helps_with_nothing_that_blocks_or_takes_long)
     for (int i = 0; i < HW_COSTS_RECENT; i++) hw_costs_ran_on_worker(&costs, hw_costs_place(&costs, 1)->key, LIGHT_NS, LIGHT_NS / 10);
     CHECK_EQUAL(HW_CHOICE_HAND_OVER, choose_beside(5, 5, 0));
     begin();
-    for (int i = 0; i < HW_COSTS_RECENT; i++) operation(1, 2 * HW_COSTS_SHARE_NS);
+    for (int i = 0; i < HW_COSTS_RECENT; i++) operation(1, HW_COSTS_LIGHT_NS + 1);
     CHECK_EQUAL(HW_CHOICE_HAND_OVER, choose_beside(5, 5, 0));
 }
 
@@ -332,6 +360,8 @@ TESTS({ "what_is_set_is_not_weighed", what_is_set_is_not_weighed },
       { "a_long_place_stays_handed_over", a_long_place_stays_handed_over },
       { "a_long_place_runs_inline_when_it_is_alone_and_fits", a_long_place_runs_inline_when_it_is_alone_and_fits },
       { "a_place_that_does_not_fit_is_handed_over_alone_too", a_place_that_does_not_fit_is_handed_over_alone_too },
+      { "a_light_operation_may_take_longer_than_the_share", a_light_operation_may_take_longer_than_the_share },
+      { "a_place_between_long_and_short_costs_few_clocks_alone", a_place_between_long_and_short_costs_few_clocks_alone },
       { "a_place_that_outgrows_its_share_inline_is_handed_over_from_then_on", a_place_that_outgrows_its_share_inline_is_handed_over_from_then_on },
       { "a_place_that_becomes_short_while_it_is_alone_costs_no_clock_for_long", a_place_that_becomes_short_while_it_is_alone_costs_no_clock_for_long },
       { "a_light_operation_runs_inline_when_the_workers_have_enough", a_light_operation_runs_inline_when_the_workers_have_enough },

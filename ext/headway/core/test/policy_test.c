@@ -278,7 +278,7 @@ TEST(who_computed_without_the_gvl_the_last_times_will_again)
     hw_policy_learn_free_cpu(&hw_policy_default, &thread, much_ns);
     CHECK(hw_policy_computes_free(&thread));
     for (int i = 0; i < 5; i++) hw_policy_learn_free_cpu(&hw_policy_default, &thread, much_ns);
-    hw_policy_learn_free_cpu(&hw_policy_default, &thread, little_ns);
+    for (int i = 1; i < HW_FREE_CPU_MEMORY; i++) hw_policy_learn_free_cpu(&hw_policy_default, &thread, little_ns);
     CHECK(hw_policy_computes_free(&thread), "it may again");
     hw_policy_learn_free_cpu(&hw_policy_default, &thread, 0);
     CHECK(!hw_policy_computes_free(&thread));
