@@ -11,9 +11,10 @@
  *
  * A hand-over wins nothing while no other operation is under way: one that is worth it, but is known to fit into that share, then runs
  * inline, too. Nor does it once the processors beside the loop's have enough to do: of light operations, those that do nothing but
- * compute and take no longer than LIGHT_NS, one of which a turn has room for, as many are handed over as these can work at, and each has one more in its line so that it need not wait for the loop.
- * What comes then runs inline; the loop's own processor would otherwise be shared by a worker and a loop that only wakes and hands over.
- * The one in line is left out while there are so few operations that the loop would have none of its own.
+ * compute and take LIGHT_NS at most, one of which a turn has room for, as many are handed over as these can work at, and each has one
+ * more in its line so that it need not wait for the loop. What comes then runs inline; the loop's own processor would otherwise be shared
+ * by a worker and a loop that only wakes and hands over. The one in line is left out while there are so few operations that the loop
+ * would have none of its own.
  *
  * A worker's wall time includes its wait for the GVL, which says nothing of the operation. So CPU time counts as it is, and of wall
  * times only the shortest of the last few. Places are a small hash table without buckets: of two that collide, the later one stays.

@@ -111,8 +111,8 @@ uint64_t hw_policy_burst_after_sleep_ns(uint64_t burst_ns, uint64_t slept_ns);
 bool hw_policy_expects_nap(const struct hw_thread *thread);
 void hw_policy_learn_nap(struct hw_thread *thread, bool nap);
 
-/* Whether a thread that gives up the GVL may go on computing without it: it did one of the last times, of which an event loop that compresses
- * has some that only look for events. To take one that does for one that blocks costs more than the other way round. */
+/* Whether a thread that gives up the GVL may go on computing without it: it did one of the last times. These are many, as an event loop
+ * that compresses also looks for events. To take one that does for one that blocks costs more than the other way round. */
 bool hw_policy_computes_free(const struct hw_thread *thread);
 void hw_policy_learn_free_cpu(const struct hw_policy *policy, struct hw_thread *thread, uint64_t spent_ns);
 

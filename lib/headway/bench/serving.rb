@@ -101,7 +101,7 @@ module Headway
 
       def settings = config.slice(*DEFAULTS.keys, "rounds_per_ms")
 
-      def mix = { paths: { paths["light"] => 1 - config["heavy_share"], paths["heavy"] => config["heavy_share"] }, seed: 1 }
+      def mix = { paths: { paths["light"] => 1 - config["heavy_share"], paths["heavy"] => config["heavy_share"] } }
 
       def saturate(arms)
         turns = (config["saturation_s"] / SATURATED_TURN_S.to_f).ceil
