@@ -111,14 +111,30 @@ locked_while_asleep(struct vm_thread *other)
     }
 }
 
-/* It was called just as its timed wait ran out, spins while the GVL is kept free for another, and goes on: nothing was lost. */
-TEST(who_was_woken_to_spin_counts_as_woken)
+/* A hog parks beside main, which is interactive. */
+static struct hw_thread *
+start_beside_a_sleeper(void)
 {
     vm_headway_start(HW_FAIR, MS(100), HW_SIGNAL);
     struct vm_thread *other = vm_thread_start(hog, NULL);
     vm_sleep(MS(30));
     vm_set_class(HW_CLASS_INTERACTIVE);
-    struct hw_thread *record = locked_while_asleep(other);
+    return locked_while_asleep(other);
+}
+
+static void
+end_beside_a_sleeper(void)
+{
+    vm_sleep(MS(20));
+    vm_set_class(HW_CLASS_MEASURED);
+    end_everybody();
+    check_given_back();
+}
+
+/* It was called just as its timed wait ran out, spins while the GVL is kept free for another, and goes on: nothing was lost. */
+TEST(who_was_woken_to_spin_counts_as_woken)
+{
+    struct hw_thread *record = start_beside_a_sleeper();
     sleep_ns(MS(60)); /* longer than a parked thread waits before it looks for itself */
     struct hw_orders orders;
     hw_scheduler_suspended(&runtime.scheduler, atomic_load(&current->record), hw_now_ns(), &orders);
@@ -126,21 +142,14 @@ TEST(who_was_woken_to_spin_counts_as_woken)
     runtime.scheduler.linger_ns = hw_now_ns() + MS(5);
     pthread_mutex_unlock(&runtime.lock);
 
-    vm_sleep(MS(20));
-    vm_set_class(HW_CLASS_MEASURED);
+    end_beside_a_sleeper();
     CHECK(woken);
-    end_everybody();
-    check_given_back();
 }
 
 /* The system switched away who opened its gate, before it let go the lock and called: by then the timed wait was over. */
 TEST(who_was_called_after_its_wait_counts_as_woken)
 {
-    vm_headway_start(HW_FAIR, MS(100), HW_SIGNAL);
-    struct vm_thread *other = vm_thread_start(hog, NULL);
-    vm_sleep(MS(30));
-    vm_set_class(HW_CLASS_INTERACTIVE);
-    struct hw_thread *record = locked_while_asleep(other);
+    struct hw_thread *record = start_beside_a_sleeper();
     uint64_t opened_ns = hw_now_ns() - MS(30);
     sleep_ns(MS(60));
     uint64_t now = hw_now_ns();
@@ -152,11 +161,8 @@ TEST(who_was_called_after_its_wait_counts_as_woken)
     hw_orders_carry_out(&runtime, &orders, now);
     hw_orders_finish(&runtime, &orders);
 
-    vm_sleep(MS(20));
-    vm_set_class(HW_CLASS_MEASURED);
+    end_beside_a_sleeper();
     CHECK(woken);
-    end_everybody();
-    check_given_back();
 }
 
 RUNTIME_TESTS({ "interrupts", interrupts_by_the_thousand_lose_nobody }, { "lost_wake", a_lost_wake_up_is_noticed_and_counted },
