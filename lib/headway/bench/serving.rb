@@ -69,11 +69,9 @@ module Headway
 
       # @return [Hash] what each arm's throughput is against stock's in the turn beside it
       def more(_arms)
-        ratios = (@saturated.flat_map(&:keys).uniq - ["stock"]).to_h do |arm|
-          pairs = @saturated.map { _1.values_at(arm, "stock") }.reject { |pair| pair.include?(nil) }
-          [arm, pairs.any? && { **Statistics.paired_ratio(*pairs.transpose).to_h, turns: pairs.size }.transform_keys(&:to_s)]
-        end
-        { SATURATION => ratios.select { |_, ratio| ratio } }
+        pairs = @saturated.select { _1.key?("stock") }
+        arms = pairs.flat_map(&:keys).uniq - ["stock"]
+        { SATURATION => arms.to_h { |arm| [arm, throughput_ratio(pairs.select { _1.key?(arm) }, arm)] } }
       end
 
       def findings(result)
@@ -149,6 +147,11 @@ module Headway
       def note_pairs(answers)
         rates = answers.to_h { |arm, turns| [arm.name, turns.map { rate([_1]) }] }
         @saturated.concat(Array.new(rates.values.map(&:size).max.to_i) { |turn| rates.transform_values { _1[turn] } })
+      end
+
+      def throughput_ratio(pairs, arm)
+        own, stock = [arm, "stock"].map { |name| pairs.map { _1[name] } }
+        { **Statistics.paired_ratio(own, stock).to_h, turns: pairs.size }.transform_keys(&:to_s)
       end
 
       def finding(arms, arm, cell)
