@@ -146,6 +146,6 @@ hw_park_end_all(struct hw_runtime *rt)
     for (struct hw_thread *thread = rt->scheduler.threads; thread; thread = thread->next) {
         thread->opened_ns = now;
         atomic_store_explicit(&thread->open, true, memory_order_release);
-        pthread_cond_signal(&thread->parked_cond);
+        hw_park_call(thread);
     }
 }
