@@ -60,7 +60,7 @@ module Headway
       work.look # what follows may be on another thread
       return response if told && !@server_timing
 
-      Integrations::Guard.guard("Headway::Rack") { complete(env, work, response, told) } || response
+      Integrations::Guard.masked("Headway::Rack") { complete(env, work, response, told) } || response
     end
 
     private
@@ -86,7 +86,7 @@ module Headway
       work.status ||= status
       work.name = (Integrations::Guard.guard("Headway::Rack") { @route.call(env).to_s } if @route) || @routes.name(env, work.status)
       work.finish(error)
-      Integrations::Guard.guard("Headway::Rack") { Recorder::Alarm.ring("request") } if @wait_threshold && work.waiting > @wait_threshold
+      Integrations::Guard.masked("Headway::Rack") { Recorder::Alarm.ring("request") } if @wait_threshold && work.waiting > @wait_threshold
     end
 
     # Milliseconds until the body begins.

@@ -84,7 +84,7 @@ module Headway
 
       def append_info_to_payload(payload)
         super
-        Integrations::Guard.guard("Headway's part of the log") do
+        Integrations::Guard.masked("Headway's part of the log") do
           work = Work.current
           payload[:gvl_wait] = work.waiting if work&.measured?
         end

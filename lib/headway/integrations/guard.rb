@@ -6,9 +6,11 @@ module Headway
   module Integrations
     # Keeps a fault of ours away from the request or the job it would break.
     #
-    # What another thread raises meanwhile (a timeout, a server that has to end) is taken for such a fault, and lost: so guard what can
-    # fail, and nothing besides. It is not held back either, because threads that are started meanwhile would never get theirs.
+    # What another thread raises meanwhile (a timeout, a server that has to end) would be taken for such a fault, and lost. So where
+    # that may come, which is in requests and jobs, our part is {masked}.
     module Guard
+      HELD_BACK = { Object => :never }.freeze
+      private_constant :HELD_BACK
       @said = {}
 
       class << self
@@ -20,6 +22,23 @@ module Headway
           yield
         rescue StandardError => error
           note(part, error)
+        end
+
+        # The same, and what other threads raise comes after it. For a block that is short, doesn't block, as fibers share their thread's
+        # mask, and starts no thread that doesn't take the mask off, as it would never get its own.
+        #
+        # @param part (see .guard)
+        # @return (see .guard)
+        def masked(part)
+          fault = nil
+          Thread.handle_interrupt(HELD_BACK) do
+            yield
+          rescue StandardError => error
+            fault = error
+            nil
+          end
+        ensure
+          note(part, fault) if fault # not under the mask: it writes, which may block
         end
 
         # Notes a fault for who rescues it without {guard}, once for each part.

@@ -7,7 +7,7 @@ module Headway
       EVENTS = "perform.active_job"
 
       def start(_name, _id, payload)
-        Integrations::Guard.guard("Headway's account of jobs") do
+        Integrations::Guard.masked("Headway's account of jobs") do
           next if Work.current&.kind == :job || !Headway.started?
 
           job = payload[:job]
@@ -17,7 +17,7 @@ module Headway
       end
 
       def finish(_name, _id, payload)
-        Integrations::Guard.guard("Headway's account of jobs") { payload[:headway]&.finish(payload[:exception_object]) }
+        Integrations::Guard.masked("Headway's account of jobs") { payload[:headway]&.finish(payload[:exception_object]) }
       end
     end
   end

@@ -9,14 +9,14 @@ module Headway
       private_constant :VIEWS
 
       def start(name, _id, payload)
-        Integrations::Guard.guard("Headway's markers") do
-          payload[:headway_mark] = Native.begin_mark(text(name, payload)) if Recorder.recording?
-        end
+        return unless Recorder.recording?
+
+        Integrations::Guard.masked("Headway's markers") { payload[:headway_mark] = Native.begin_mark(text(name, payload)) }
       end
 
       def finish(_name, _id, payload)
         mark = payload.delete(:headway_mark) or return
-        Integrations::Guard.guard("Headway's markers") { Native.end_mark(mark, nil) }
+        Integrations::Guard.masked("Headway's markers") { Native.end_mark(mark, nil) }
       end
 
       private

@@ -36,7 +36,7 @@ module Headway
           return false if @rung.size >= MOST_DUMPS || (@rung.any? && now < @rung.last + PAUSE_S) || Recorder.stats[:mode] != :flight
 
           @rung << now
-          Thread.new { dump(why) }.name = "headway recorder"
+          Thread.new { Thread.handle_interrupt(Object => :immediate) { dump(why) } }.name = "headway recorder"
           true
         end
 

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "headway"
+require "headway/integrations/guard"
+
+class GuardTest < Minitest::Test
+  Guard = Headway::Integrations::Guard
+
+  def test_what_others_raise_meanwhile_comes_after_a_masked_part
+    inside = Queue.new
+    ended = false
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      Guard.masked("a test") do
+        inside << true
+        sleep 0.001 until Thread.pending_interrupt?
+        ended = true
+      end
+    end
+    inside.pop
+    thread.raise(ArgumentError, "from outside")
+    assert_equal "from outside", assert_raises(ArgumentError) { thread.join }.message
+    assert ended
+  end
+
+  def test_a_fault_of_ours_is_noted_and_what_others_raised_comes_after_it
+    name = "a test of #{__method__}"
+    inside = Queue.new
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      Guard.masked(name) do
+        inside << true
+        sleep 0.001 until Thread.pending_interrupt?
+        raise "ours"
+      end
+    end
+    inside.pop
+    thread.raise(ArgumentError, "from outside")
+    capture_io { assert_equal "from outside", assert_raises(ArgumentError) { thread.join }.message }
+    assert_match(/#{name} failed and was left out: ours/, Headway.notices.last)
+  end
+
+  def test_it_returns_what_the_block_does
+    assert_equal [:guarded, :masked], [Guard.guard("a test") { :guarded }, Guard.masked("a test") { :masked }]
+    capture_io { assert_nil Guard.masked("a test of #{__method__}") { raise "ours" } }
+  end
+end
