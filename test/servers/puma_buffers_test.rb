@@ -31,6 +31,22 @@ class PumaBuffersTest < Minitest::Test
     assert_whole_answers puma("", "-r", "headway/autostart", application: "Headway.stop; Headway.start")
   end
 
+  def test_a_buffer_of_each_thread_that_what_was_broken_off_leaves_empty
+    alone = <<~RUBY
+      require "headway"
+      require "puma"
+      require "puma/server"
+      Headway.start
+      client = Puma::Client.new(File.open(IO::NULL))
+      mine = client.io_buffer
+      mine << "HTTP/1.1 500"
+      other = Thread.new { client.io_buffer }.value
+      p [mine.length, client.io_buffer.equal?(mine), mine.length, other.equal?(mine)]
+    RUBY
+    run = Harness::RubyProcess.eval(alone)
+    assert_equal "[12, true, 0, false]\n", run.out, run
+  end
+
   private
 
   def puma(line, *flags, application: "")

@@ -9,24 +9,15 @@ module Headway
     # then: that goes out without its first lines. It takes two switches of threads within microseconds, which stock Ruby hardly ever
     # makes, but Headway switches a hundred times as often.
     #
-    # So no buffer goes from thread to thread: who asks for another's gets a new one. Puma's methods ask once each and keep what they
-    # got to their end, so the thread before empties one that nobody uses.
+    # So no buffer goes from thread to thread: each has one of its own, as it writes one answer at a time.
     module PumaBuffers
-      # In front of Puma::IOBuffer.
-      module Buffer
-        attr_reader :headway_thread
-
-        def initialize
-          super
-          @headway_thread = Thread.current
-        end
-      end
-
-      # In front of Puma::Client. Two threads may be in here at once: each returns what it made itself, whichever stays.
+      # In front of Puma::Client.
       module Client
+        # Who asks is about to begin an answer, or has ended one: what is in there is left from one that was broken off.
         def io_buffer
-          buffer = super
-          buffer.headway_thread.equal?(Thread.current) ? buffer : @io_buffer = ::Puma::IOBuffer.new
+          buffer = Thread.current[:headway_puma_buffer] ||= ::Puma::IOBuffer.new
+          buffer.reset unless buffer.pos.zero?
+          buffer
         end
       end
 
@@ -47,18 +38,16 @@ module Headway
 
         private
 
-        # On threads of the program, where somebody may raise into them: held back, as every rescue clause in here, and defined?(A::B)
-        # is one, would take that for its own. Threads that start inherit the mask; nothing in here starts any.
+        # On threads of the program, where somebody may raise into them; defined?(A::B) would drop that, too.
         def join
           return unless Object.const_defined?(:Puma)
 
-          Thread.handle_interrupt(Object => :never) { Guard.guard("Puma's buffers") { put_in_front } }
+          Guard.masked("Puma's buffers") { put_in_front }
         end
 
         def put_in_front
           return unless defined?(::Puma::Client) && ::Puma::Client.method_defined?(:io_buffer)
 
-          ::Puma::IOBuffer.prepend(Buffer)
           ::Puma::Client.prepend(Client)
           @joined = true
         end
