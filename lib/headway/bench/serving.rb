@@ -37,7 +37,7 @@ module Headway
       def initialize(settings = {})
         super
         @turns = 0
-        @saturated = []
+        @saturated = Pairs.new
       end
 
       # Finds out how fast the machine is and what stock Puma can take at most; loads are parts of that.
@@ -45,7 +45,7 @@ module Headway
         config["rounds_per_ms"] = Child.run([*interpreter.command, "-e", CALIBRATION], env: Arm.environment).fetch("rounds_per_ms")
         stock = Arm.build("stock", interpreter)
         answers = saturate([stock]).fetch(stock) { raise Error, "what stock can take at most could not be measured" }
-        config["capacity_per_s"] = rate(answers).round(2)
+        config["capacity_per_s"] = Turns.rate(answers).round(2)
         yield
       end
 
@@ -60,7 +60,7 @@ module Headway
 
       def measure_together(arms, cell)
         answers = cell == SATURATION ? saturate(arms.reject { _1.name == ALONE }) : under_load(arms, cell.to_f / 100)
-        note_pairs(answers) if cell == SATURATION
+        @saturated.add(answers) if cell == SATURATION
         arms.to_h do |arm|
           found = answers.key?(arm) ? figures_of(answers[arm]) : {}
           [arm.name, self.class.figures.to_h { |figure| [figure.key, found[figure.key]] }]
@@ -68,11 +68,7 @@ module Headway
       end
 
       # @return [Hash] what each arm's throughput is against stock's in the turn beside it
-      def more(_arms)
-        pairs = @saturated.select { _1.key?("stock") }
-        arms = pairs.flat_map(&:keys).uniq - ["stock"]
-        { SATURATION => arms.to_h { |arm| [arm, throughput_ratio(pairs.select { _1.key?(arm) }, arm)] } }
-      end
+      def more(_arms) = { SATURATION => @saturated.ratios }
 
       def findings(result)
         arms = result["arms"]
@@ -120,38 +116,19 @@ module Headway
       def by_turns(arms, count, limit_s:, &)
         seed = @turns + 1
         @turns += count
-        with_servers(arms) { |servers| Turns.new(servers, count, seed:).call(limit_s:, &) }
+        Turns.side_by_side(arms, method(:with_server)) { |servers| Turns.new(servers, count, seed:).call(limit_s:, &) }
       end
-
-      def with_servers(arms, servers = {}, &)
-        return yield(servers) if arms.empty?
-
-        first, *others = arms
-        with_server(first) { |server| with_servers(others, { **servers, first => server }, &) }
-      end
-
-      def rate(answers) = answers.sum { _1.fetch("counted") } / answers.sum { _1.fetch("seconds") }
 
       def figures_of(answers)
         times = paths.flat_map do |kind, path|
           seconds = answers.flat_map { _1.dig("times", path) || [] }
           PERCENTS.map { |percent| ["#{kind}_p#{percent}_us", micros(seconds, percent)] }
         end
-        { **times.to_h, "requests_per_s" => rate(answers), "late_p99_us" => micros(answers.flat_map { _1["late"] || [] }, 99) }
+        { **times.to_h, "requests_per_s" => Turns.rate(answers), "late_p99_us" => micros(answers.flat_map { _1["late"] || [] }, 99) }
       end
 
       def micros(seconds, percent)
         (Statistics.quantile(seconds, percent / 100.0) * 1e6).round(1) if seconds.any?
-      end
-
-      def note_pairs(answers)
-        rates = answers.to_h { |arm, turns| [arm.name, turns.map { rate([_1]) }] }
-        @saturated.concat(Array.new(rates.values.map(&:size).max.to_i) { |turn| rates.transform_values { _1[turn] } })
-      end
-
-      def throughput_ratio(pairs, arm)
-        own, stock = [arm, "stock"].map { |name| pairs.map { _1[name] } }
-        { **Statistics.paired_ratio(own, stock).to_h, turns: pairs.size }.transform_keys(&:to_s)
       end
 
       def finding(arms, arm, cell)
@@ -167,13 +144,7 @@ module Headway
         "#{arm} at #{cell}: light p99 #{Figure.duration(light[arm])}, #{parts.join(", ")}." if parts.any?
       end
 
-      def throughput(ratios, arm)
-        ratio, low, high, turns = ratios[arm]&.values_at("ratio", "low", "high", "turns")
-        return unless ratio
-
-        Kernel.format("%s at saturation: %.3f × the throughput of stock (95 %% interval %.3f–%.3f; median of the turns side by side: %d).",
-                      arm, ratio, low, high, turns)
-      end
+      def throughput(ratios, arm) = ("#{arm} at saturation: #{Pairs.sentence(ratios[arm])}." if ratios.key?(arm))
 
       def ratio(number, base) = Figure.compact(number / base.to_f)
     end
@@ -182,6 +153,7 @@ end
 
 require_relative "serving/gems"
 require_relative "serving/turns"
+require_relative "serving/pairs"
 require_relative "serving/puma"
 require_relative "serving/shop"
 require_relative "serving/jobs"

@@ -94,7 +94,7 @@ module Headway
         def how_long(parser)
           parser.on("--quick", "a few minutes: one small configuration,", "nothing to be quoted, nothing written") { quick }
           parser.on("--requests N", Options::Count, "of each cell (default #{DEFAULTS["requests"]})") { @settings["requests"] = _1 }
-          parser.on("--runs N", Options::Count, "of each cell (default #{@runs}; a trivial route: five as many)") { @runs = _1 }
+          parser.on("--runs N", Options::Count, "of each cell (default #{@runs})") { @runs = _1 }
           parser.on("--seconds S", Options::Positive, "at saturation (default #{DEFAULTS["saturation_s"]})") do |seconds|
             @settings["saturation_s"] = @seconds = seconds
           end
@@ -125,7 +125,7 @@ module Headway
 
         def trivial
           experiment = Trivial.new("threads" => @threads.min, "workers" => 1, "seconds" => @seconds)
-          [[experiment, Trivial.arms(interpreter), @quick ? @runs : 5 * @runs]]
+          [[experiment, Trivial.arms(interpreter), @runs]]
         end
 
         # Missing after an hour of measuring would be late.

@@ -6,7 +6,7 @@ module Headway
       # What Headway costs a server whose requests do nothing at all, as fast as it can answer them.
       class Trivial < Experiment
         PURPOSE = "a route that does nothing, at saturation: what Headway costs"
-        DEFAULTS = { "threads" => 5, "workers" => 1, "seconds" => 5, "connections" => 10 }.freeze
+        DEFAULTS = { "threads" => 5, "workers" => 1, "seconds" => 20, "connections" => 10 }.freeze
         FIGURES = [
           Figure.new(key: "requests_per_s", title: "Requests a second", unit: "/s", better: :higher),
           Figure.new(key: "cpu_us", title: "CPU time of the server for each", unit: "µs")
@@ -28,23 +28,61 @@ module Headway
           [stock, headway, headway.with(name: WHOLE), *others]
         end
 
-        # CPU time tells more than the rate where other programs run beside: Headway's own threads are in it, waiting for others isn't.
-        def measure(arm, _cell)
-          settings = { **Serving::DEFAULTS, **config, "workers" => 1, "rounds_per_ms" => 1, "setup" => MIDDLEWARES[arm.name] }
-          load = { paths: { "/trivial" => 1.0 }, seed: 1, keep: true, connections: config["connections"], seconds: config["seconds"] }
-          flags = ["puma", *OTHERS[arm.name]].flat_map { |gem| Gems.flags(gem) }
-          Puma.run(arm, settings.compact, flags:) do |puma|
-            before = puma.cpu_s
-            answer = puma.load(load, limit_s: config["seconds"] + 60)
-            { "requests_per_s" => answer["counted"] / answer["seconds"], "cpu_us" => (puma.cpu_s - before) / answer["requests"] * 1e6 }
+        # Of a turn (see {Turns}).
+        TURN_S = 1
+        private_constant :TURN_S
+
+        # A server and what CPU time its requests take. That tells more than the rate where other programs run beside: Headway's own
+        # threads are in it, waiting for others isn't.
+        Metered = Struct.new(:server) do
+          def load(...)
+            before = server.cpu_s
+            server.load(...).tap { _1["cpu_s"] = server.cpu_s - before }
+          end
+        end
+        private_constant :Metered
+
+        def initialize(settings = {})
+          super
+          @pairs = Pairs.new
+        end
+
+        def side_by_side? = true
+
+        def measure_together(arms, _cell)
+          answers = Turns.side_by_side(arms, method(:with_server)) { |servers| take_turns(servers) }
+          @pairs.add(answers)
+          arms.to_h { |arm| [arm.name, answers.key?(arm) ? figures_of(answers[arm]) : {}] }
+        end
+
+        # @return [Hash] what each arm's throughput is against stock's in the turn beside it
+        def more(_arms) = { Serving::SATURATION => @pairs.ratios }
+
+        def findings(result)
+          result[Serving::SATURATION].map do |arm, ratio|
+            cpu = result.dig("ratios", arm, "cpu_us")
+            "#{arm}: #{Pairs.sentence(ratio)}, #{Kernel.format("%.3f", cpu)} × its CPU time for each request."
           end
         end
 
-        def findings(result)
-          result["ratios"].map do |arm, ratios|
-            Kernel.format("%s: %.3f × the requests of stock, %.3f × its CPU time for each (medians).",
-                          arm, *ratios.values_at("requests_per_s", "cpu_us"))
+        private
+
+        def take_turns(servers)
+          turns = (config["seconds"] / TURN_S.to_f).ceil
+          seconds = config["seconds"] / turns.to_f
+          Turns.new(servers, turns, seed: 1).call(limit_s: seconds + 60) do
+            { paths: { "/trivial" => 1.0 }, keep: true, connections: config["connections"], seconds: }
           end
+        end
+
+        def with_server(arm)
+          settings = { **Serving::DEFAULTS, **config, "workers" => 1, "rounds_per_ms" => 1, "setup" => MIDDLEWARES[arm.name] }
+          flags = ["puma", *OTHERS[arm.name]].flat_map { |gem| Gems.flags(gem) }
+          Puma.run(arm, settings.compact, flags:) { |puma| yield Metered.new(puma) }
+        end
+
+        def figures_of(answers)
+          { "requests_per_s" => Turns.rate(answers), "cpu_us" => answers.sum { _1["cpu_s"] } / answers.sum { _1["requests"] } * 1e6 }
         end
       end
     end

@@ -6,6 +6,20 @@ module Headway
       # Servers side by side that get their load by turns of seconds: a machine that is twice as fast in one minute as in the next is
       # so for all of them alike. Who has no turn is idle.
       class Turns
+        # @param arms [Array<Arm>]
+        # @param run [#call] runs the server of an arm around a block, which it gives that
+        # @yieldparam servers [Hash{Arm => #load}] all of them
+        def self.side_by_side(arms, run, servers = {}, &)
+          return yield(servers) if arms.empty?
+
+          first, *others = arms
+          run.call(first) { |server| side_by_side(others, run, { **servers, first => server }, &) }
+        end
+
+        # @param answers [Array<Hash>] of some turns
+        # @return [Float] requests a second
+        def self.rate(answers) = answers.sum { _1.fetch("counted") } / answers.sum { _1.fetch("seconds") }
+
         # @param servers [Hash{Arm => #load}]
         # @param count [Integer] turns of each
         # @param seed [Integer] of the first turn; one turn's requests are the same for all
