@@ -44,7 +44,7 @@ module CRubySuite
     private
 
     def attempt(files, only)
-      names = ["-n", "/\\A(?:#{only.map { |name| Regexp.escape(name) }.join("|")})\\z/"] if only
+      names = ["-n", "/\\A(?:#{only.map { |name| Regexp.escape(name.delete('"')) }.join("|")})\\z/"] if only # shown "quoted" where not plain
       output = capture(["-I", "tool/lib", "test/runner.rb", "-v", "--tty=no", *names, *files]).scrub
       ended = output.scan(ENDED).flatten
       failed = output.scan(FAILED).flatten + (output.scan(STARTED).flatten - ended)

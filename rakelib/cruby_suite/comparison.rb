@@ -5,12 +5,12 @@ module CRubySuite
   class Comparison
     RETRIES = 3
 
-    # Differences that belong to what a policy is, by arm, with the reason. All but the first wait until the main thread says stop?,
-    # and then do what it must be asleep for; it says so, too, while it makes way to the very thread that asks.
+    # Differences that belong to what a policy is, by arm, with the reason. All but the first wait until another thread says stop?,
+    # and then do what it must be asleep for; it says so, too, while it makes way to the very thread that asks. (test_popen_exit then
+    # kills process 0, which is all of the run: it is resumed.)
     PARKED = [/\Afair/, "a parked thread says stop? == true"].freeze
-    DOCUMENTED = %w[priority main_thread_status_at_exit thread_join_in_trap thread_value_in_trap].to_h do |test|
-      ["TestThread#test_#{test}", PARKED]
-    end.freeze
+    DOCUMENTED = %w[Thread#test_priority Thread#test_main_thread_status_at_exit Thread#test_thread_join_in_trap
+                    Thread#test_thread_value_in_trap Process#test_popen_exit].to_h { |test| ["Test#{test}", PARKED] }.freeze
 
     Difference = Struct.new(:test, :arm, :failed_with, :failed_without, :documented) do
       # Fails with Headway, and more often than without.
