@@ -38,6 +38,7 @@ module Headway
       @sample = options.fetch(:sample, 1)
       @server_timing = options[:server_timing]
       @wait_threshold = options[:wait_threshold]
+      @proxies = proxies?
       @finish = ->(env, status, _headers, error) { finish(env, status, error) }
     end
 
@@ -49,34 +50,34 @@ module Headway
       work = env[REQUEST] = Work.start(:request) { @routes.name(env) }
       callbacks = env[FINISHED] # a server that has it calls them when all is sent; else whoever closes the body does
       told = callbacks.push(@finish) unless callbacks.nil? || callbacks.frozen?
-      response = returned = nil
+      will_tell = told
       begin
         response = @app.call(env)
-        returned = true
-      ensure
-        # An exception, a throw or a kill: nobody will close a body.
-        finish(env, nil, $!) unless returned || told
-      end
-      work.look # what follows may be on another thread
-      return response if told && !@server_timing
+        work.look # what follows may be on another thread
+        return response if told && !@server_timing
 
-      Integrations::Guard.masked("Headway::Rack") { complete(env, work, response, told) } || response
+        answer = Integrations::Guard.masked("Headway::Rack") { completed(env, work, response, told) }
+        will_tell ||= answer && @proxies
+        answer || response
+      ensure
+        finish(env, nil, $!) unless will_tell # an exception, a throw or a kill: nobody will close a body
+      end
     end
 
     private
 
-    def complete(env, work, response, told)
+    def completed(env, work, response, told)
       work.status = Integer(response[0])
       status, headers, body = *response
-      [status, @server_timing ? timed(headers, work) : headers, told ? body : closing(env, status, body)]
+      body = ::Rack::BodyProxy.new(body) { finish(env, status, nil) } if @proxies && !told
+      [status, @server_timing ? timed(headers, work) : headers, body]
     end
 
-    def closing(env, status, body)
+    def proxies?
       require "rack/body_proxy"
-      ::Rack::BodyProxy.new(body) { finish(env, status, nil) }
-    rescue LoadError # an application without the gem rack: then its body isn't looked at
-      finish(env, status, nil)
-      body
+      true
+    rescue LoadError # an application without the gem rack: then its bodies aren't looked at
+      false
     end
 
     def finish(env, status, error)

@@ -2,7 +2,8 @@
 
 require "test_helper"
 require "headway"
-require "headway/integrations/guard"
+require "headway/work"
+require "headway/rails/active_jobs"
 
 class GuardTest < Minitest::Test
   Guard = Headway::Integrations::Guard
@@ -44,5 +45,20 @@ class GuardTest < Minitest::Test
   def test_it_returns_what_the_block_does
     assert_equal [:guarded, :masked], [Guard.guard("a test") { :guarded }, Guard.masked("a test") { :masked }]
     capture_io { assert_nil Guard.masked("a test of #{__method__}") { raise "ours" } }
+  end
+
+  # A subscriber may start a thread, such as one that reports: it must not inherit a mask.
+  def test_what_a_subscriber_starts_can_be_ended
+    reporter = nil
+    block = Headway::Work.subscribe { reporter ||= Thread.new { sleep } }
+    payload = { job: Class.new { def queue_name = "default" }.new }
+    Headway.start(policy: :observe)
+    jobs = Headway::Rails::ActiveJobs.new
+    jobs.start(Headway::Rails::ActiveJobs::EVENTS, "1", payload)
+    jobs.finish(Headway::Rails::ActiveJobs::EVENTS, "1", payload)
+    assert reporter.kill.join(10)
+  ensure
+    Headway.stop
+    Headway::Work.unsubscribe(block)
   end
 end

@@ -178,6 +178,27 @@ class RackTest < Harness::RecorderTest
     assert_equal %([200, {}, ["nil"]]\nnil\n{}\n[0.0, 0.0, 0.0]\n), run.out
   end
 
+  # A timeout, say, that strikes once the application has answered.
+  def test_what_strikes_after_the_application_ends_the_work_too
+    inside = Queue.new
+    status = Object.new
+    status.define_singleton_method(:to_int) do
+      inside << true
+      sleep 0.001 until Thread.pending_interrupt?
+      200
+    end
+    works = finished do
+      request = Thread.new do
+        Thread.current.report_on_exception = false
+        stack(->(_env) { [status, {}, []] }).call(environment)
+      end
+      inside.pop
+      request.raise(ArgumentError, "too late")
+      assert_equal "too late", assert_raises(ArgumentError) { request.join }.message
+    end
+    assert_equal [[200, "too late"]], works.map { |work| [work.status, work.error&.message] }
+  end
+
   def test_an_application_without_the_gem_rack
     run = Harness::RubyProcess.eval(<<~RUBY)
       require "headway/rack"

@@ -7,7 +7,8 @@ module Headway
     # Keeps a fault of ours away from the request or the job it would break.
     #
     # What another thread raises meanwhile (a timeout, a server that has to end) would be taken for such a fault, and lost. So where
-    # that may come, which is in requests and jobs, our part is {masked}.
+    # that may come, which is in requests and jobs, our part is {masked}. What the user has us call there, a route or a subscriber, can't
+    # be: it may block, or start threads.
     module Guard
       HELD_BACK = { Object => :never }.freeze
       private_constant :HELD_BACK

@@ -17,7 +17,7 @@ module Headway
       end
 
       def finish(_name, _id, payload)
-        Integrations::Guard.masked("Headway's account of jobs") { payload[:headway]&.finish(payload[:exception_object]) }
+        payload[:headway]&.finish(payload[:exception_object])
       end
     end
   end
