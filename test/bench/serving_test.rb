@@ -109,6 +109,16 @@ class BenchServingTest < Minitest::Test
     assert_equal 20_000, figures["light alone"]["light_p99_us"]
   end
 
+  def test_an_arm_that_does_not_start_is_left_out_and_named
+    arms = %w[sound broken other].map { |name| Struct.new(:name).new(name) }
+    run = ->(arm, &use) { arm.name == "broken" ? raise(Error, "it has no port") : use.call(arm.name.upcase) }
+    served = nil
+    _, err = capture_io { Serving::Turns.side_by_side(arms, run) { |servers| served = servers.values } }
+    assert_equal %w[SOUND OTHER], served
+    assert_equal "broken is left out: it has no port\n", err
+    assert_raises(Error) { Serving::Turns.side_by_side(arms.first(1), run) { raise Error, "later" } }
+  end
+
   # Everybody gets the same requests in a turn, other ones in the next; and who was first is last then.
   def test_arms_take_turns
     asked = []

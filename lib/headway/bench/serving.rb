@@ -29,10 +29,12 @@ module Headway
       # @return [Arm]
       def self.alone(interpreter) = Arm.new(name: ALONE, interpreter:)
 
-      # Of a turn (see {Turns}): under load long enough for queues to build up and to be worked off.
-      TURN_S = 5
+      # Of a turn (see {Turns}), which begins with an empty server: the queue of one under a load takes the longer to become what it will
+      # be, by 1 / (1 - load)², the nearer that is to 1.
+      SHORTEST_TURN_S = 5
+      TURN_S = ->(load) { [SHORTEST_TURN_S, SHORTEST_TURN_S * (0.5 / (1 - load))**2].max }
       SATURATED_TURN_S = 2
-      private_constant :TURN_S, :SATURATED_TURN_S
+      private_constant :SHORTEST_TURN_S, :TURN_S, :SATURATED_TURN_S
 
       def initialize(settings = {})
         super
@@ -106,7 +108,7 @@ module Headway
 
       def under_load(arms, load)
         rate = config["capacity_per_s"] * load
-        turns = (config["requests"] / (rate * TURN_S)).ceil
+        turns = (config["requests"] / (rate * TURN_S.call(load))).ceil
         requests = (config["requests"] / turns.to_f).ceil
         by_turns(arms, turns, limit_s: (2 * requests / rate) + 120) do |arm|
           { **mix, rate:, requests:, only: ([paths["light"]] if arm.name == ALONE) }.compact

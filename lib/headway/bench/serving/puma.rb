@@ -60,6 +60,8 @@ module Headway
             socket.write("GET #{path} HTTP/1.0\r\n\r\n")
             socket.read.split("\r\n\r\n", 2).last
           end
+        rescue SystemCallError => error
+          raise Error, "Puma no longer answers: #{error.message}"
         end
       end
     end

@@ -52,7 +52,7 @@ module Headway
         def measure_together(arms, _cell)
           answers = Turns.side_by_side(arms, method(:with_server)) { |servers| take_turns(servers) }
           @pairs.add(answers)
-          arms.to_h { |arm| [arm.name, answers.key?(arm) ? figures_of(answers[arm]) : {}] }
+          arms.to_h { |arm| [arm.name, answers.key?(arm) ? figures_of(answers[arm]) : FIGURES.to_h { |figure| [figure.key, nil] }] }
         end
 
         # @return [Hash] what each arm's throughput is against stock's in the turn beside it

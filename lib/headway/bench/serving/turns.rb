@@ -8,13 +8,26 @@ module Headway
       class Turns
         # @param arms [Array<Arm>]
         # @param run [#call] runs the server of an arm around a block, which it gives that
-        # @yieldparam servers [Hash{Arm => #load}] all of them
+        # @yieldparam servers [Hash{Arm => #load}] of those that could be started
         def self.side_by_side(arms, run, servers = {}, &)
-          return yield(servers) if arms.empty?
-
           first, *others = arms
-          run.call(first) { |server| side_by_side(others, run, { **servers, first => server }, &) }
+          return yield(servers) unless first
+
+          serves = false
+          run.call(first) do |server|
+            serves = true
+            side_by_side(others, run, { **servers, first => server }, &)
+          end
+        rescue Error => error
+          raise if serves || first.nil?
+
+          leave_out(first, error)
+          side_by_side(others, run, servers, &)
         end
+
+        # @api private
+        # @return [void]
+        def self.leave_out(arm, error) = warn("#{arm.name} is left out: #{error.message}")
 
         # @param answers [Array<Hash>] of some turns
         # @return [Float] requests a second
@@ -47,7 +60,7 @@ module Headway
         def take(arm, settings, limit_s)
           @answers[arm] << @servers.fetch(arm).load(settings, limit_s:)
         rescue Error => error
-          warn "#{arm.name} is left out: #{error.message}"
+          Turns.leave_out(arm, error)
           @answers.delete(arm)
         end
       end
