@@ -29,12 +29,11 @@ module Headway
       # @return [Arm]
       def self.alone(interpreter) = Arm.new(name: ALONE, interpreter:)
 
-      # Of a turn (see {Turns}), which begins with an empty server: the queue of one under a load takes the longer to become what it will
-      # be, by 1 / (1 - load)², the nearer that is to 1.
-      SHORTEST_TURN_S = 5
-      TURN_S = ->(load) { [SHORTEST_TURN_S, SHORTEST_TURN_S * (0.5 / (1 - load))**2].max }
+      # Of a turn (see {Turns}), which begins with an empty server: at 85 % of a server's capacity queues would go on growing for a minute,
+      # but in turns of a minute the machine's swings are more than what the arms differ by.
+      TURN_S = 5
       SATURATED_TURN_S = 2
-      private_constant :SHORTEST_TURN_S, :TURN_S, :SATURATED_TURN_S
+      private_constant :TURN_S, :SATURATED_TURN_S
 
       def initialize(settings = {})
         super
@@ -108,7 +107,7 @@ module Headway
 
       def under_load(arms, load)
         rate = config["capacity_per_s"] * load
-        turns = (config["requests"] / (rate * TURN_S.call(load))).ceil
+        turns = (config["requests"] / (rate * TURN_S)).ceil
         requests = (config["requests"] / turns.to_f).ceil
         by_turns(arms, turns, limit_s: (2 * requests / rate) + 120) do |arm|
           { **mix, rate:, requests:, only: ([paths["light"]] if arm.name == ALONE) }.compact
