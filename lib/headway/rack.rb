@@ -60,7 +60,8 @@ module Headway
         will_tell ||= answer && @proxies
         answer || response
       ensure
-        finish(env, nil, $!) unless will_tell # an exception, a throw or a kill: nobody will close a body
+        # Nobody will tell of the end: after an exception, a throw or a kill; and without the gem rack, when this is it.
+        finish(env, nil, answer ? nil : $!) unless will_tell
       end
     end
 

@@ -211,6 +211,23 @@ class RackTest < Harness::RecorderTest
     assert_equal %([200, {}, ["hello"]]\n["GET /a"]\n), run.out, run
   end
 
+  # Asked again by something that rescued an error of its own, which isn't the request's.
+  def test_without_the_gem_rack_an_error_from_before_is_not_the_requests
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway/rack"
+      Headway.start
+      Headway::Rack.class_eval { def require(name) = name.start_with?("rack/") ? raise(LoadError, name) : super }
+      Headway::Work.subscribe { |work| p [work.status, work.error] }
+      app = Headway::Rack.new(->(_env) { [200, {}, ["hello"]] })
+      begin
+        raise "before"
+      rescue RuntimeError
+        app.call({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "/a" })
+      end
+    RUBY
+    assert_equal "[200, nil]\n", run.out, run
+  end
+
   def test_behind_webrick
     write_up = file("config.ru")
     File.write(write_up, <<~RUBY)
