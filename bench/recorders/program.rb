@@ -5,11 +5,7 @@
 require "json"
 require "tmpdir"
 require_relative "arms"
-
-# What stays in memory, as much as in a small application: in a heap with next to nothing in it each recorder's own code would decide how
-# often garbage is collected.
-KEPT = Array.new(150_000) { |number| [number.to_s] }
-Process.warmup
+require_relative "../../lib/headway/bench/programs/heap"
 
 # Two threads hand the GVL to each other and do nothing else: the dearest that recording can be.
 module Handovers

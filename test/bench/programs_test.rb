@@ -25,7 +25,7 @@ class BenchProgramsTest < Minitest::Test
   }.freeze
   IN_SERVING_TEST = %w[puma sidekiq work load jobs arrivals].freeze
   IN_OFFLOAD_TEST = %w[offload offload_echo].freeze
-  SHARED = %w[arithmetic measure].freeze
+  SHARED = %w[arithmetic heap measure].freeze
   LISTED = [*PLAIN.keys, *WITH_SERVER.keys, *SWITCHING.keys, "server", *IN_SERVING_TEST, *IN_OFFLOAD_TEST, *SHARED].freeze
 
   def test_every_program_is_listed

@@ -2,13 +2,10 @@
 
 # What servers of the benchmarks do; required by puma.rb and sidekiq.rb.
 
+require_relative "heap"
+
 # Light and heavy work, of a length that does not depend on the machine.
 class Work
-  # What stays in memory, as much as in a small Rails application. In a heap with next to nothing in it a few thousand objects more, such
-  # as Headway's own code, halve what is free, and garbage is collected twice as often.
-  KEPT = Array.new(150_000) { |number| [number.to_s] }
-  Process.warmup
-
   # @param config [Hash] rounds_per_ms, light_waits, light_wait_ms, light_ms, heavy_ms
   def initialize(config)
     @config = config
