@@ -99,16 +99,15 @@ module Headway
       def mix = { paths: { paths["light"] => 1 - config["heavy_share"], paths["heavy"] => config["heavy_share"] } }
 
       def saturate(arms)
-        turns = (config["saturation_s"] / SATURATED_TURN_S.to_f).ceil
-        seconds = config["saturation_s"] / turns.to_f
+        turns, seconds = Turns.divide(config["saturation_s"], SATURATED_TURN_S)
         connections = 2 * config["threads"] * config["workers"]
         by_turns(arms, turns, limit_s: (2 * seconds) + 60) { { **mix, connections:, seconds: } }
       end
 
       def under_load(arms, load)
         rate = config["capacity_per_s"] * load
-        turns = (config["requests"] / (rate * TURN_S)).ceil
-        requests = (config["requests"] / turns.to_f).ceil
+        turns, requests = Turns.divide(config["requests"], rate * TURN_S)
+        requests = requests.ceil
         by_turns(arms, turns, limit_s: (2 * requests / rate) + 120) do |arm|
           { **mix, rate:, requests:, only: ([paths["light"]] if arm.name == ALONE) }.compact
         end

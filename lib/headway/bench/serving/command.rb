@@ -38,7 +38,6 @@ module Headway
           @parts = PARTS
           @app = Serving
           @runs = 1
-          @seconds = 10
         end
 
         # Measures, prints and writes. What is measured is written after each configuration: the whole takes hours.
@@ -95,9 +94,7 @@ module Headway
           parser.on("--quick", "a few minutes: one small configuration,", "nothing to be quoted, nothing written") { quick }
           parser.on("--requests N", Options::Count, "of each cell (default #{DEFAULTS["requests"]})") { @settings["requests"] = _1 }
           parser.on("--runs N", Options::Count, "of each cell (default #{@runs})") { @runs = _1 }
-          parser.on("--seconds S", Options::Positive, "at saturation (default #{DEFAULTS["saturation_s"]})") do |seconds|
-            @settings["saturation_s"] = @seconds = seconds
-          end
+          parser.on("--seconds S", Options::Positive, "at saturation (default #{DEFAULTS["saturation_s"]})") { @settings["saturation_s"] = _1 }
         end
 
         # Options given as well override it, in whatever order.
@@ -106,7 +103,6 @@ module Headway
           @settings = QUICK.merge(@settings)
           @threads = [10] if @threads == [5, 10]
           @workers = [1] if @workers == [1, 2]
-          @seconds = 2 if @seconds == 10
         end
 
         def measurements
@@ -124,7 +120,7 @@ module Headway
         end
 
         def trivial
-          experiment = Trivial.new("threads" => @threads.min, "workers" => 1, "seconds" => @seconds)
+          experiment = Trivial.new({ "threads" => @threads.min, "workers" => 1, **@settings.slice("saturation_s") })
           [[experiment, Trivial.arms(interpreter), @runs]]
         end
 

@@ -6,7 +6,7 @@ module Headway
       # What Headway costs a server whose requests do nothing at all, as fast as it can answer them.
       class Trivial < Experiment
         PURPOSE = "a route that does nothing, at saturation: what Headway costs"
-        DEFAULTS = { "threads" => 5, "workers" => 1, "seconds" => 20, "connections" => 10 }.freeze
+        DEFAULTS = { "threads" => 5, "workers" => 1, "saturation_s" => 20, "connections" => 10 }.freeze
         FIGURES = [
           Figure.new(key: "requests_per_s", title: "Requests a second", unit: "/s", better: :higher),
           Figure.new(key: "cpu_us", title: "CPU time of the server for each", unit: "µs")
@@ -68,8 +68,7 @@ module Headway
         private
 
         def take_turns(servers)
-          turns = (config["seconds"] / TURN_S.to_f).ceil
-          seconds = config["seconds"] / turns.to_f
+          turns, seconds = Turns.divide(config["saturation_s"], TURN_S)
           Turns.new(servers, turns, seed: 1).call(limit_s: seconds + 60) do
             { paths: { "/trivial" => 1.0 }, keep: true, connections: config["connections"], seconds: }
           end

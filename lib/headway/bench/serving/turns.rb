@@ -33,6 +33,14 @@ module Headway
         # @return [Float] requests a second
         def self.rate(answers) = answers.sum { _1.fetch("counted") } / answers.sum { _1.fetch("seconds") }
 
+        # @param whole [Numeric] of anything: seconds, requests
+        # @param most [Numeric] of it in one turn
+        # @return [Array(Integer, Float)] how many turns, and how much of it in each, all alike
+        def self.divide(whole, most)
+          count = (whole / most.to_f).ceil
+          [count, whole / count.to_f]
+        end
+
         # @param servers [Hash{Arm => #load}]
         # @param count [Integer] turns of each
         # @param seed [Integer] of the first turn; one turn's requests are the same for all
