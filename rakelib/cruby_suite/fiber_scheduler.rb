@@ -41,3 +41,18 @@ class SleepingBlockingScheduler < Scheduler
     true
   end
 end
+
+# The next two are there from Ruby 4.1 on.
+class IOScheduler < Scheduler
+  def operations = @operations ||= []
+
+  def io_write(io, buffer, length, offset)
+    operations << [:io_write, io.fileno, buffer.get_string(offset)]
+    super
+  end
+end
+
+class IOErrorScheduler < Scheduler
+  def io_read(...) = -Errno::EBADF::Errno
+  def io_write(...) = -Errno::EINVAL::Errno
+end

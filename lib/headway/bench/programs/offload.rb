@@ -19,7 +19,7 @@ def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
 # Feature #20876's own example.
 class ThreadPerOp
-  def call(work) = Thread.new(&work).join
+  def call(work) = Thread.new { work.call }.join # from Ruby 4.0 on not a Proc
 end
 
 # A queue and as many threads as there are processors.
