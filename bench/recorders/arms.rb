@@ -86,6 +86,7 @@ module Arms
     "headway flight" => Headway.new(:flight),
     "gvltools" => GVLTools.new,
     "gvl-tracing" => GVLTracing.new,
-    "vernier" => Vernier.new
+    "vernier" => Vernier.new,
+    "nothing, again" => None.new # how much of what the others differ by is the machine's
   }.freeze
 end

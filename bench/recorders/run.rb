@@ -3,76 +3,114 @@
 # Usage: see bin/bench-recorder.
 
 require "json"
-require "open3"
 require "optparse"
 require "rbconfig"
 require_relative "arms"
+require_relative "../../lib/headway/bench/statistics"
 
-settings = { runs: 5, seconds: 2.0, json: false }
+WORKLOADS = %w[handovers saturated puma].freeze
+settings = { runs: 3, seconds: 10.0, json: false, only: WORKLOADS }
 begin
   OptionParser.new do |parser|
     parser.on("--runs N", Integer) { |number| settings[:runs] = number }
     parser.on("--seconds S", Float) { |number| settings[:seconds] = number }
+    parser.on("--only LIST", Array, "some of #{WORKLOADS.join(",")}") { |names| settings[:only] = names }
     parser.on("--json") { settings[:json] = true }
   end.parse!
   raise OptionParser::InvalidArgument, "--runs #{settings[:runs]}: give 1 or more" if settings[:runs] < 1
+  strange = settings[:only] - WORKLOADS
+  raise OptionParser::InvalidArgument, "--only #{strange.first}: give some of #{WORKLOADS.join(", ")}" if strange.any?
   raise OptionParser::InvalidArgument, "--seconds #{settings[:seconds]}: give more than 0" unless settings[:seconds].positive?
 rescue OptionParser::ParseError => e
   warn "bench-recorder: #{e.message}"
   exit 2
 end
 
-def figures(arm, workload, seconds)
-  command = [RbConfig.ruby, "-Ilib", File.expand_path("program.rb", __dir__), arm, workload, seconds.to_s]
-  out, status = Open3.capture2(*command, err: $stderr)
-  status.success? ? JSON.parse(out.lines.last) : abort("#{arm}, #{workload}: failed")
-end
+# The arms run side by side and work by turns of half a second: a machine that changes its pace does so for all alike. Who has no turn
+# is idle; each is first as often as any other.
+TURN_S = 0.5
 
-def summary(values)
-  sorted = values.compact.sort
-  sorted.empty? ? nil : { "median" => sorted[sorted.size / 2], "min" => sorted.first, "max" => sorted.last, "n" => sorted.size }
-end
+# A program that is watched.
+class Watched
+  attr_reader :turns, :recorded
 
-results = Hash.new { |hash, workload| hash[workload] = Hash.new { |arms, arm| arms[arm] = [] } }
-%w[handovers saturated puma].each do |workload|
-  settings[:runs].times do |run|
-    Arms::ALL.each_key do |arm|
-      warn "#{workload}, run #{run + 1}: #{arm}"
-      results[workload][arm] << figures(arm, workload, settings[:seconds])
-    end
+  def initialize(arm, workload)
+    @name = "#{arm}, #{workload}"
+    @io = IO.popen([RbConfig.ruby, "-Ilib", File.expand_path("program.rb", __dir__), arm, workload], "r+")
+    @turns = []
   end
+
+  def turn = @turns << ask(TURN_S)
+
+  def stop
+    @io.close_write
+    @recorded = answer
+    @io.close
+  end
+
+  def rounds = @turns.sum { |turn| turn["rounds"] }
+
+  private
+
+  def ask(seconds)
+    @io.puts(seconds)
+    answer
+  end
+
+  def answer = JSON.parse(@io.gets || abort("#{@name}: failed"))
 end
 
-# Each run is compared with that of the same turn in which nobody watched: machines change their pace.
+# @return [Hash{String => Watched}] when all is done
+def side_by_side(workload, turns)
+  watched = Arms::ALL.keys.to_h { |arm| [arm, Watched.new(arm, workload)] }
+  turns.times { |turn| watched.values.rotate(turn).each(&:turn) }
+  watched.each_value(&:stop)
+end
+
+turns = (settings[:seconds] / TURN_S).ceil
+results = settings[:only].to_h do |workload|
+  runs = Array.new(settings[:runs]) do |run|
+    warn "#{workload}, run #{run + 1} of #{settings[:runs]}: #{turns} turns of each"
+    side_by_side(workload, turns)
+  end
+  [workload, Arms::ALL.keys.to_h { |arm| [arm, runs.map { |watched| watched[arm] }] }]
+end
+
+def rounds(runs) = runs.flat_map { |run| run.turns.map { |turn| turn["rounds"] } }
+
+def cpu_per_round(runs) = runs.flat_map { |run| run.turns.map { |turn| turn["cpu_s"] / turn["rounds"] } }
+
+# Each turn is compared with the one beside it in which nobody watched.
+def ratio(own, none) = Headway::Bench::Statistics.paired_ratio(own, none).to_h
+
 table = results.transform_values do |arms|
-  events = arms.values.flatten.filter_map { |run| run["events_per_round"] }.max
+  none = arms["nothing"]
+  events = arms.values.flatten.filter_map { |run| run.recorded["events"]&.fdiv(run.rounds) }.max
   arms.to_h do |arm, runs|
-    pairs = runs.zip(arms["nothing"])
-    [arm, { "version" => runs.first["version"],
-            "throughput_ratio" => summary(pairs.map { |run, none| run["rounds_per_s"] / none["rounds_per_s"] }),
-            "cpu_ratio" => summary(pairs.map { |run, none| run["cpu_us_per_round"] / none["cpu_us_per_round"] }),
-            "ns_per_event" => summary(pairs.map { |run, none| (run["cpu_us_per_round"] - none["cpu_us_per_round"]) * 1000 / events }),
-            "bytes_per_event" => summary(runs.map { |run| run["bytes_per_event"] }) }]
+    cpu = ratio(cpu_per_round(runs), cpu_per_round(none))
+    bytes = runs.filter_map { |run| run.recorded["bytes"]&.fdiv(run.recorded["events"]) }
+    [arm, { "version" => runs.first.recorded["version"],
+            "throughput_ratio" => ratio(rounds(runs), rounds(none)),
+            "cpu_ratio" => cpu,
+            "ns_per_event" => (cpu[:ratio] - 1) * Headway::Bench::Statistics.median(cpu_per_round(none)) * 1e9 / events,
+            "bytes_per_event" => bytes.empty? ? nil : bytes.max }]
   end
 end
 
 if settings[:json]
-  puts JSON.pretty_generate("schema" => 1, "bench" => "recorder", "ruby" => RUBY_VERSION, "config" => settings, "workloads" => table)
+  puts JSON.pretty_generate("schema" => 2, "bench" => "recorder", "ruby" => RUBY_VERSION, "config" => settings, "workloads" => table)
   exit
 end
 
-cell = lambda do |figure, digits|
-  next "–" unless figure
-
-  format("%.#{digits}f (%.#{digits}f–%.#{digits}f)", *figure.values_at("median", "min", "max"))
-end
-puts "Ruby #{RUBY_VERSION}, #{settings[:runs]} runs of #{settings[:seconds]} s; medians (least–most), each against nobody watching"
+cell = ->(figure) { format("%.3f (%.3f–%.3f)", *figure.values_at(:ratio, :low, :high)) }
+puts "Ruby #{RUBY_VERSION}, #{settings[:runs] * turns} turns of #{TURN_S} s; medians, each turn against the one beside it that nobody watched; " \
+     "in brackets 95 % intervals"
 table.each do |workload, arms|
-  puts "", format("%-17s %-19s %-20s %-20s %-20s %s", workload, "version", "throughput", "CPU time", "ns an event", "bytes an event")
+  puts "", format("%-17s %-19s %-20s %-20s %-12s %s", workload, "version", "throughput", "CPU time", "ns an event", "bytes an event")
   arms.each do |arm, row|
     next if arm == "nothing"
 
-    puts format("%-17s %-19s %-20s %-20s %-20s %s", arm, row["version"], cell[row["throughput_ratio"], 3], cell[row["cpu_ratio"], 3],
-                cell[row["ns_per_event"], 0], cell[row["bytes_per_event"], 1])
+    puts format("%-17s %-19s %-20s %-20s %-12.0f %s", arm, row["version"], cell[row["throughput_ratio"]], cell[row["cpu_ratio"]],
+                row["ns_per_event"], row["bytes_per_event"]&.round(1) || "–")
   end
 end
