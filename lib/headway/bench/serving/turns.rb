@@ -57,8 +57,7 @@ module Headway
         def call(limit_s:, &settings)
           @answers = @servers.transform_values { [] }
           @count.times do |turn|
-            order = turn.even? ? @servers.keys : @servers.keys.reverse
-            (order & @answers.keys).each { |arm| take(arm, { **settings.call(arm), seed: @seed + turn }, limit_s) }
+            (@servers.keys.rotate(turn) & @answers.keys).each { |arm| take(arm, { **settings.call(arm), seed: @seed + turn }, limit_s) }
           end
           @answers
         end
