@@ -208,6 +208,10 @@ module Headway
       @turns += 1
       @own_pool&.turned
       interval = @timers.wait_interval
+      unless @woken.empty? || @selector.ready?
+        @waker.transfer # an exception (exit, Interrupt) left the loop before all that were woken had run
+        interval = 0
+      end
       @selector.ready? ? @stalls.turn : wait
       @selector.select(interval && interval.clamp(0.0, LONGEST_WAIT))
       resumed if @idle

@@ -168,6 +168,61 @@ class FiberSchedulerLifecycleTest < Minitest::Test
     assert_equal Signal.list["INT"], result.status.termsig, result.to_s
   end
 
+  # Two fibers are woken in one turn, and the first one leaves the loop.
+  def test_who_was_woken_beside_one_that_left_the_loop_runs_when_it_goes_on
+    said = []
+    looping do |scheduler|
+      first, second = Queue.new, Queue.new
+      Fiber.schedule { first.pop and exit }
+      Fiber.schedule { said << second.pop }
+      Fiber.schedule { [first, second].each { |queue| queue << :woken } }
+      begin
+        scheduler.run
+      rescue SystemExit
+        said << :exit
+      end
+      Timeout.timeout(10) { scheduler.run }
+    end
+    assert_equal %i[exit woken], said
+  end
+
+  # Between marking the waker as queued and queueing it.
+  def test_what_strikes_a_thread_that_wakes_a_fiber_loses_no_wake_up
+    inside, struck, taken = Queue.new, Queue.new, Queue.new
+    waker = Headway::FiberScheduler.const_get(:Waker)
+    slow = Module.new do
+      define_method(:queue?) do
+        super().tap do
+          next unless Thread.current[:slow]
+
+          inside << true
+          sleep 0.2
+        end
+      end
+    end
+    waker.prepend(slow)
+    queue = Queue.new
+    loop_thread = Thread.new do
+      Fiber.set_scheduler(Headway::FiberScheduler.new)
+      Fiber.schedule { 2.times { taken << queue.pop } }
+    end
+    await("a fiber that waits") { queue.num_waiting == 1 }
+    pusher = Thread.new do
+      Thread.current[:slow] = true
+      queue << 1
+      sleep
+    rescue IOError => error
+      struck << error
+    end
+    inside.pop
+    pusher.raise(IOError, "strikes")
+    assert_equal "strikes", struck.pop(timeout: 10)&.message
+    queue << 2
+    assert_equal [1, 2], Array.new(2) { taken.pop(timeout: 10) }
+  ensure
+    loop_thread&.kill
+  end
+
   def test_the_loop_is_an_interactive_thread_however_busy_it_is
     result = process(<<~RUBY)
       Headway.start

@@ -25,16 +25,22 @@ module Headway
       end
 
       # Ends a fiber's {#block}, from any thread. One that comes before the fiber has begun to wait is not lost: the fiber has
-      # to hand over to the loop first, and the loop finds it.
+      # to hand over to the loop first, and the loop finds it. What another thread raises waits until it is done (Ruby 4.0 sees
+      # to that itself): in between, the waker would count as queued for ever, and nobody would be woken any more.
       def unblock(_blocker, fiber)
-        @woken[fiber] = true
-        @aside[fiber]&.push(true)
-        selector = @selector
-        return if selector.nil? || closed?
+        Thread.handle_interrupt(ANYTHING_LATER) do
+          @woken[fiber] = true
+          @aside[fiber]&.push(true)
+          selector = @selector
+          next if selector.nil? || closed?
 
-        selector.push(@waker) if @waker.queue?
-        selector.wakeup
+          selector.push(@waker) if @waker.queue?
+          selector.wakeup
+        end
       end
+
+      ANYTHING_LATER = { Object => :never }.freeze
+      private_constant :ANYTHING_LATER
 
       # @param duration [Numeric, nil] seconds
       # @raise [ArgumentError, TypeError] as Kernel#sleep
