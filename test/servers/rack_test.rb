@@ -136,6 +136,19 @@ class RackTest < Harness::RecorderTest
     assert_equal "(others)", names.last
   end
 
+  def test_a_path_of_any_bytes_is_named
+    path = "/\xC3\xA9/\xFF".b * 100
+    finished do
+      Headway::Recorder.start(file: file, mode: :flight) # so that it is named before it is routed, too
+      body = stack(->(_env) { [200, {}, ["fine"]] }).call(environment("PATH_INFO" => path))[2]
+      assert_equal "fine", body.enum_for.to_a.join
+      body.close
+      Headway::Recorder.stop
+    end => [work]
+    assert_predicate work.name, :valid_encoding?
+    assert_equal [Encoding::UTF_8, "GET /\u00E9/\uFFFD/"], [work.name.encoding, work.name[0, 9]]
+  end
+
   def test_a_request_that_waited_too_long_makes_the_flight_recorder_dump
     took = nil
     with_headway(:observe) do
