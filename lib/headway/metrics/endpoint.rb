@@ -40,8 +40,7 @@ module Headway
       def fresh_text
         now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
         unless @text && now - @at < FRESH_S && @pid == ::Process.pid
-          families = Metrics.collect
-          @text = Exposition.text(@siblings ? @siblings.families(families) : families)
+          @text = Exposition.text(@siblings ? @siblings.families : Metrics.collect)
           @at = now
           @pid = ::Process.pid
         end
