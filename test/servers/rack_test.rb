@@ -55,6 +55,20 @@ class RackTest < Harness::RecorderTest
     assert_operator works.first.suspended, :>=, 0.009
   end
 
+  def test_a_request_that_is_cancelled_under_a_fiber_scheduler_is_finished
+    cancelled = Class.new(Exception) # rubocop:disable Lint/InheritException
+    works = finished do
+      Thread.new do
+        Fiber.set_scheduler(Headway::FiberScheduler.new)
+        Fiber.schedule do
+          assert_raises(cancelled) { stack(->(_env) { raise cancelled }).call(environment("rack.response_finished" => [])) }
+          assert_nil Headway::Work.current
+        end
+      end.join
+    end
+    assert_equal [cancelled], works.map { |work| work.error.class }
+  end
+
   def test_waiting_beside_computing_threads
     works = finished(:observe) do
       beside_busy_threads { stack(->(_env) { sleep 0.002; [204, {}, []] }).call(environment)[2].close }
