@@ -54,7 +54,8 @@ module Headway
       def gone(changes)
         before, @gauges = @gauges, changes.select { |change| change.type == :gauge }
         now = @gauges.map { |gauge| [gauge.name, gauge.labels] }
-        before.reject { |gauge| now.include?([gauge.name, gauge.labels]) }.map { |gauge| gauge.dup.tap { |change| change.number = 0 } }
+        ended = before.reject { |gauge| now.include?([gauge.name, gauge.labels]) }
+        ended.each { |gauge| gauge.number = 0 }
       end
 
       def since(family, labels, value)
