@@ -119,6 +119,6 @@ module Headway
     end
 
     # Requests and jobs that Headway's integrations follow.
-    Work.subscribe { |work| (work.kind == :job ? @jobs : @requests).add(work.name, work.account) } if defined?(Native)
+    Work.subscribe_masked { |work| (work.kind == :job ? @jobs : @requests).add(work.name, work.account) } if defined?(Native)
   end
 end
