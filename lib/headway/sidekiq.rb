@@ -39,7 +39,7 @@ module Headway
         config.server_middleware { |chain| chain.prepend(Middleware, options.fetch(:sample, 1)) }
         log = options[:log_interval] && started && Integrations::Log.new(options[:log_interval]) { |line| config.logger.info(line) }
         config.on(:startup) { Integrations::Guard.guard("Headway::Sidekiq") { start(config, options, log) } }
-        config.on(:shutdown) { Integrations::Guard.guard("Headway::Sidekiq") { stop(log) } }
+        config.on(:shutdown) { Integrations::Guard.guard("Headway::Sidekiq") { stop(options, log) } }
       end
 
       private
@@ -52,9 +52,10 @@ module Headway
         config.logger.info("Headway #{VERSION}: policy #{Headway.policy}, quantum #{Headway.quantum_ms} ms, preempt #{Headway.preempt}")
       end
 
-      def stop(log)
+      # An embedded one ends before its process, which may record on.
+      def stop(options, log)
         log&.stop
-        Recorder.stop
+        Recorder.stop if options[:recorder]
       end
     end
 

@@ -97,6 +97,21 @@ class SidekiqTest < Minitest::Test
     assert_predicate @sidekiq.stop, :success?, @sidekiq.output
   end
 
+  def test_an_embedded_one_leaves_the_recording_of_its_process_alone
+    write("embedded.rb", <<~RUBY)
+      require "headway"
+      require "sidekiq"
+      Headway::Recorder.start(mode: :flight)
+      embedded = Sidekiq.configure_embed { |config| Headway::Sidekiq.install(config) }
+      embedded.run
+      embedded.stop
+      puts "records: \#{Headway::Recorder.recording?}"
+    RUBY
+    server = serve("./embedded.rb", env: { "REDIS_URL" => url })
+    assert_predicate server.wait, :success?, server.output
+    assert_includes server.output, "records: true"
+  end
+
   def test_an_option_that_is_not_there_is_named_in_one_line
     sidekiq("{ quantum: 50 }", await: false)
     refute_predicate @sidekiq.wait, :success?
