@@ -52,6 +52,15 @@ class MetricsSiblingsTest < Minitest::Test
     assert_equal({ { worker: "w", x: "y" } => 2 }, series("b_total"))
   end
 
+  def test_however_often_it_is_mounted_one_thread_writes
+    reporters = -> { Thread.list.count { |thread| thread.name == "headway metrics" } }
+    before = reporters.call
+    3.times { Headway::Metrics::Endpoint.new(directory: @directory) }
+    assert_equal before + 1, reporters.call
+  ensure
+    Headway::Metrics::Siblings.at(@directory).stop
+  end
+
   def test_nothing_but_its_own_files_is_touched
     others = %w[package.json 20240101.json headway-.json headway-0.json headway-1.json.new].map { |name| File.join(@directory, name) }
     others.each { |file| File.write(file, "{}") }

@@ -17,7 +17,7 @@ module Headway
       #   {Siblings}
       # @raise [SettingError] a directory that can't be written to
       def initialize(directory: nil)
-        @siblings = Siblings.new(directory) if directory
+        @siblings = Siblings.at(directory) if directory
         @lock = Mutex.new
       end
 

@@ -14,6 +14,14 @@ module Headway
       # Nothing else in the directory is looked at, let alone removed.
       NAME = /\Aheadway-([1-9]\d*)\.json\z/
       private_constant :STALE_PERIODS, :NAME
+      @all = {}
+
+      # One for each directory: Rails makes what is mounted anew whenever its routes change.
+      #
+      # @param directory [String]
+      # @return [Siblings]
+      # @raise [SettingError] when nothing can be written there
+      def self.at(directory) = @all[[Dir.pwd, directory]] ||= new(directory)
 
       # @param directory [String] made if need be; for this application on this machine alone
       # @param every [Numeric] seconds
