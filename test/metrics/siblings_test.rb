@@ -52,6 +52,20 @@ class MetricsSiblingsTest < Minitest::Test
     assert_equal({ { worker: "w", x: "y" } => 2 }, series("b_total"))
   end
 
+  def test_a_gauge_that_is_no_number_keeps_nothing_back
+    odd = Struct.new(:families).new([Headway::Metrics::Family.new("odd", :gauge, "Odd.", { {} => Float::NAN })])
+    ask = asked do
+      Headway::Metrics.register(odd)
+      Headway::Metrics.worker = "odd"
+      @siblings.families.size
+    end
+    ask.call
+    assert_predicate series("odd")[{ worker: "odd" }], :nan?
+  ensure
+    Process.kill(:KILL, @other)
+    Process.wait(@other)
+  end
+
   def test_however_often_it_is_mounted_one_thread_writes
     reporters = -> { Thread.list.count { |thread| thread.name == "headway metrics" } }
     before = reporters.call

@@ -64,7 +64,7 @@ module Headway
         draft = "#{path}.new"
         return unless Headway.started? || Metrics.worker?
 
-        File.write(draft, JSON.generate([Metrics.worker, families.map { |family| dump(family) }]))
+        File.write(draft, JSON.generate([Metrics.worker, families.map { |family| dump(family) }], allow_nan: true))
         File.rename(draft, path)
       rescue SystemCallError # the disk is full
         FileUtils.rm_f(draft)
@@ -89,7 +89,7 @@ module Headway
         age = Time.now - File.mtime(file)
         return File.delete(file) && nil if age > @every * STALE_PERIODS || gone?(pid)
 
-        worker, families = JSON.parse(File.read(file))
+        worker, families = JSON.parse(File.read(file), allow_nan: true) # gauges of the program's own may be no number
         labelled(families.map { |family| load(*family) }, worker)
       rescue StandardError # a file of another version, too
         nil
