@@ -134,7 +134,7 @@ module Headway
       collector = Collector.new
       wake = @wake = Queue.new
       Work.unsubscribe(@subscription) if @subscription
-      @subscription = Work.subscribe { |work| collector.add(work) }
+      @subscription = Work.subscribe_masked { |work| collector.add(work) }
       @thread = Thread.new { tune(collector, wake) }
       @thread.name = "headway autotune"
       @thread.thread_variable_set(:fork_safe, true) # spares a preloading Puma its warning: a child starts its own

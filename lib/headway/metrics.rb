@@ -73,9 +73,17 @@ module Headway
         !(@worker || Integrations.worker).nil?
       end
 
-      # @param value [String, Integer, nil] a number that the next process in its place has too: fewer series come and go
+      # @param value [String, Integer, nil] a number that the next process in its place has too: fewer series come and go. What this
+      #   process forks has it not: two that count under one number would look like one whose counters jump
       def worker=(value)
+        Forks.watch(self)
         @worker = value&.to_s
+      end
+
+      # In a forked child.
+      # @api private
+      def start_afresh
+        @worker = nil
       end
 
       # Adds figures to those of every endpoint and adapter.
@@ -111,6 +119,6 @@ module Headway
     end
 
     # Requests and jobs that Headway's integrations follow.
-    Work.subscribe { |work| (work.kind == :job ? @jobs : @requests).add(work.name, work.account) } if defined?(Native)
+    Work.subscribe_masked { |work| (work.kind == :job ? @jobs : @requests).add(work.name, work.account) } if defined?(Native)
   end
 end

@@ -60,8 +60,9 @@ module Headway
         will_tell ||= answer && @proxies
         answer || response
       ensure
-        # Nobody will tell of the end: after an exception, a throw or a kill; and without the gem rack, when this is it.
-        finish(env, nil, answer ? nil : $!) unless will_tell
+        # Nobody will tell of the end: after an exception, a throw or a kill; and without the gem rack, when this is it. Servers of
+        # fibers, which tell of what is no StandardError to nobody, cancel requests so.
+        finish(env, nil, answer ? nil : $!) unless will_tell && (response || !work.shared?)
       end
     end
 

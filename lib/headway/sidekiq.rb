@@ -34,12 +34,14 @@ module Headway
       # @raise [SettingError] an option that isn't there, or a value that means nothing
       def install(config, **options)
         options = OPTIONS.check(options, at: caller(1, 1))
-        # At once, so that processes forked later have the hooks; and again in those, which does nothing where it is on.
-        started = Headway.start(**Integrations::Options.start(options))
+        # At once, so that processes forked later have the hooks; and again in those, which does nothing where it is on. Whoever started
+        # it before, as Puma has where Sidekiq is embedded, may have settings that defaults don't change.
+        start = Integrations::Options.start(options)
+        started = (Headway.started? && start.empty?) || Headway.start(**start)
         config.server_middleware { |chain| chain.prepend(Middleware, options.fetch(:sample, 1)) }
         log = options[:log_interval] && started && Integrations::Log.new(options[:log_interval]) { |line| config.logger.info(line) }
         config.on(:startup) { Integrations::Guard.guard("Headway::Sidekiq") { start(config, options, log) } }
-        config.on(:shutdown) { Integrations::Guard.guard("Headway::Sidekiq") { stop(log) } }
+        config.on(:shutdown) { Integrations::Guard.guard("Headway::Sidekiq") { stop(options, log) } }
       end
 
       private
@@ -52,9 +54,10 @@ module Headway
         config.logger.info("Headway #{VERSION}: policy #{Headway.policy}, quantum #{Headway.quantum_ms} ms, preempt #{Headway.preempt}")
       end
 
-      def stop(log)
+      # An embedded one ends before its process, which may record on.
+      def stop(options, log)
         log&.stop
-        Recorder.stop
+        Recorder.stop if options[:recorder]
       end
     end
 

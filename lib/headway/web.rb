@@ -52,7 +52,7 @@ module Headway
     # @param env [Hash] Rack's
     # @return [Array(Integer, Hash, #each)]
     def call(env)
-      status, headers, body = @access.allowed?(env) ? answer(env) : text(403, "You may not see this page.\n")
+      status, headers, body = @access.allowed?(env) ? answer(env) : text(403, "#{@access.refusal}\n")
       headers = Page::HEADERS.merge(headers)
       return [status, headers, body] unless env["REQUEST_METHOD"] == "HEAD"
 

@@ -46,6 +46,20 @@ class MetricsAdaptersTest < Harness::TrapTest
     FileUtils.rm_rf(directory)
   end
 
+  def test_a_gauge_that_is_gone_is_nothing
+    require "prometheus/client"
+    registry = Prometheus::Client::Registry.new
+    adapter = Adapters::PrometheusClient.new(registry)
+    Headway.start(quantum_ms: 50)
+    adapter.report(Headway::Metrics.collect)
+    [20, 20, 10].each do |quantum|
+      Headway.quantum_ms = quantum
+      adapter.report(Headway::Metrics.collect)
+    end
+    settings = registry.get(:headway_info).values.transform_keys { |labels| labels[:quantum_ms] }
+    assert_equal({ "50" => 0, "20" => 0, "10" => 1 }, settings)
+  end
+
   def test_yabeda
     require "yabeda"
     require "yabeda/test_adapter"

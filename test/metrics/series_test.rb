@@ -31,6 +31,14 @@ class MetricsSeriesTest < Minitest::Test
     assert_equal 2, things.family.series[{ thing: "thing 0" }]
   end
 
+  def test_sets_of_labels_are_bounded_whichever_of_them_the_program_makes_up
+    things = counter(labels: %i[kind thing], most: 10)
+    100.times { |number| things.add("a", number) }
+    series = things.family.series
+    assert_equal 21, series.size
+    assert_equal [100, 80], [series.values.sum, series[{ kind: "(other)", thing: "(other)" }]]
+  end
+
   def test_a_histogram_is_cumulative_and_takes_any_length
     times = histogram
     [0.05, 0.1, 0.2, 5, -1].each { |seconds| times.observe(seconds) }

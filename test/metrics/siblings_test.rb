@@ -9,49 +9,132 @@ require "tmpdir"
 class MetricsSiblingsTest < Minitest::Test
   include Harness::Timing
 
-  Family = Headway::Metrics::Family
+  FILE = '["w", [["ruby_gvl_preemptions_total", "counter", "P.", [[{}, 5]]], ["b_total", "counter", "B.", [[{"x": "y"}, 2]]]]]'
+  REQUESTS = "ruby_gvl_request_seconds_total"
 
   def setup
-    @directory = Dir.mktmpdir("headway-siblings")
+    @directory = Dir.mktmpdir("headway[siblings]")
     @siblings = Headway::Metrics::Siblings.new(@directory, every: 60)
-    @own = [Family.new("a_total", :counter, "A.", { {} => 1 })]
   end
 
   def teardown
+    Headway::Metrics.worker = nil
     @siblings.stop
     FileUtils.rm_rf(@directory)
   end
 
-  def write(pid, text) = File.write(File.join(@directory, "#{pid}.json"), text)
+  def file_of(pid) = File.join(@directory, "headway-#{pid}.json")
 
-  def workers = @siblings.families(@own).first.series.keys.map { |labels| labels[:worker] }
+  def write(pid, text) = File.write(file_of(pid), text)
+
+  def series(name = "ruby_gvl_preemptions_total") = @siblings.families.find { |family| family.name == name }.series
+
+  def workers = series.keys.map { |labels| labels[:worker] }
+
+  # In a process of its own: runs the block each time it is called, which answers what that returns.
+  def asked(&block)
+    question, asking = IO.pipe
+    answering, answer = IO.pipe
+    @other = fork do
+      asking.close
+      while question.gets
+        Marshal.dump(block.call, answer)
+      end
+      exit!(0)
+    end
+    -> { asking.puts.then { Marshal.load(answering) } }
+  end
 
   def test_others_stand_beside_its_own
-    write(Process.ppid, '["w", [["a_total", "counter", "A.", [[{}, 5]]], ["b_total", "counter", "B.", [[{"x": "y"}, 2]]]]]')
-    families = @siblings.families(@own)
-    assert_equal({ { worker: Process.pid.to_s } => 1, { worker: "w" } => 5 }, families.first.series)
-    assert_equal({ { worker: "w", x: "y" } => 2 }, families.last.series)
+    write(Process.ppid, FILE)
+    assert_equal [Process.pid.to_s, "w"], workers
+    assert_equal 5, series[{ worker: "w" }]
+    assert_equal({ { worker: "w", x: "y" } => 2 }, series("b_total"))
+  end
+
+  def test_a_gauge_that_is_no_number_keeps_nothing_back
+    odd = Struct.new(:families).new([Headway::Metrics::Family.new("odd", :gauge, "Odd.", { {} => Float::NAN })])
+    ask = asked do
+      Headway::Metrics.register(odd)
+      Headway::Metrics.worker = "odd"
+      @siblings.families.size
+    end
+    ask.call
+    assert_predicate series("odd")[{ worker: "odd" }], :nan?
+  ensure
+    Process.kill(:KILL, @other)
+    Process.wait(@other)
+  end
+
+  def test_however_often_it_is_mounted_one_thread_writes
+    reporters = -> { Thread.list.count { |thread| thread.name == "headway metrics" } }
+    before = reporters.call
+    3.times { Headway::Metrics::Endpoint.new(directory: @directory) }
+    assert_equal before + 1, reporters.call
+  ensure
+    Headway::Metrics::Siblings.at(@directory).stop
+  end
+
+  def test_nothing_but_its_own_files_is_touched
+    others = %w[package.json 20240101.json headway-.json headway-0.json headway-1.json.new].map { |name| File.join(@directory, name) }
+    others.each { |file| File.write(file, "{}") }
+    File.utime(Time.now - 3600, Time.now - 3600, *others)
+    assert_equal [Process.pid.to_s], workers
+    assert_equal others.sort, Dir.children(@directory).map { |name| File.join(@directory, name) }.sort
+  end
+
+  def test_no_counter_goes_back_whichever_of_them_is_asked
+    Headway::Metrics.worker = "mine"
+    name = "GET /back-#{object_id}"
+    labels = { worker: "mine", request: name, state: "running" }
+    ask = asked { series(REQUESTS)[labels] }
+    answers = Array.new(3) do
+      Headway::Metrics.request(name, running: 1, ready: 0, suspended: 0)
+      [series(REQUESTS)[labels], ask.call]
+    end
+    assert_equal [1, 1, 2, 2, 3, 3], answers.flatten
+  ensure
+    Process.kill(:KILL, @other)
+    Process.wait(@other)
+  end
+
+  def test_a_forked_child_does_not_count_under_its_parents_number
+    Headway::Metrics.worker = 4
+    ask = asked { [Headway::Metrics.worker, Process.pid] }
+    assert_equal 1, ask.call.map(&:to_s).uniq.size
+    assert_equal "4", Headway::Metrics.worker
+    Headway::Metrics.worker = nil
+    Headway::Integrations.worker = 5
+    Process.wait(fork { exit!(Headway::Metrics.worker == Process.pid.to_s ? 0 : 1) })
+    assert_predicate $?, :success?
+    assert_equal "5", Headway::Metrics.worker
+  ensure
+    Headway::Integrations.worker = nil
+    Process.kill(:KILL, @other)
+    Process.wait(@other)
   end
 
   def test_files_of_the_dead_the_stale_and_the_damaged_are_left_out
     gone = fork { exit!(0) }
     Process.wait(gone)
     write(gone, '["w", []]')
-    write(Process.ppid, '["w", [["a_total"')
-    write("words", "{}")
-    assert_equal [Process.pid.to_s], workers
-    refute_path_exists File.join(@directory, "#{gone}.json")
+    ['["w", [["ruby_gvl_preem', "[]", "null", '["w", [7]]'].each do |text|
+      write(Process.ppid, text)
+      assert_equal [Process.pid.to_s], workers, text
+    end
+    refute_path_exists file_of(gone)
 
-    write(Process.ppid, '["w", [["a_total", "counter", "A.", [[{}, 5]]]]]')
+    write(Process.ppid, FILE)
     assert_equal 2, workers.size
-    File.utime(Time.now - 3600, Time.now - 3600, File.join(@directory, "#{Process.ppid}.json"))
+    File.utime(Time.now - 3600, Time.now - 3600, file_of(Process.ppid))
+    assert_equal 1, workers.size
+    FileUtils.rm_rf(@directory)
     assert_equal 1, workers.size
   end
 
   def test_what_it_writes_it_reads
     Headway::Metrics.request("GET /siblings", running: 1, ready: 0.2, suspended: 0)
     @siblings.stop
-    path = nil
     other = fork do
       siblings = Headway::Metrics::Siblings.new(@directory, every: 60)
       Headway::Metrics.worker = 7
@@ -59,12 +142,10 @@ class MetricsSiblingsTest < Minitest::Test
       siblings.instance_variable_get(:@reporter).report
       sleep
     end
-    path = File.join(@directory, "#{other}.json")
-    await("its file") { File.exist?(path) }
-    waits = @siblings.families(Headway::Metrics.collect).find { |family| family.name == "ruby_gvl_request_wait_seconds" }
-    series = waits.series.select { |labels, _| labels[:request] == "GET /siblings" }
-    assert_equal [0.2], series.values.map { |value| value.is_a?(Headway::Metrics::Distribution) ? value.sum : flunk }.uniq
-    assert_equal 2, series.size
+    await("its file") { File.exist?(file_of(other)) }
+    waits = series("ruby_gvl_request_wait_seconds").select { |labels, _| labels[:request] == "GET /siblings" }
+    assert_equal [0.2], waits.values.map { |value| value.is_a?(Headway::Metrics::Distribution) ? value.sum : flunk }.uniq
+    assert_equal 2, waits.size
   ensure
     Process.kill(:KILL, other)
     Process.wait(other)

@@ -47,6 +47,24 @@ class GuardTest < Minitest::Test
     capture_io { assert_nil Guard.masked("a test of #{__method__}") { raise "ours" } }
   end
 
+  def test_what_others_raise_while_headway_counts_a_work_is_not_taken_for_its_fault
+    inside = Queue.new
+    block = Headway::Work.subscribe_masked do
+      inside << true
+      sleep 0.001 until Thread.pending_interrupt?
+    end
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      Headway::Work.start(:job, "a test").finish
+      flunk "it goes on"
+    end
+    inside.pop
+    thread.raise(ArgumentError, "from outside")
+    assert_equal "from outside", assert_raises(ArgumentError) { thread.join }.message
+  ensure
+    Headway::Work.unsubscribe(block)
+  end
+
   # A subscriber may start a thread, such as one that reports: it must not inherit a mask.
   def test_what_a_subscriber_starts_can_be_ended
     reporter = nil

@@ -55,6 +55,20 @@ class RackTest < Harness::RecorderTest
     assert_operator works.first.suspended, :>=, 0.009
   end
 
+  def test_a_request_that_is_cancelled_under_a_fiber_scheduler_is_finished
+    cancelled = Class.new(Exception) # rubocop:disable Lint/InheritException
+    works = finished do
+      Thread.new do
+        Fiber.set_scheduler(Headway::FiberScheduler.new)
+        Fiber.schedule do
+          assert_raises(cancelled) { stack(->(_env) { raise cancelled }).call(environment("rack.response_finished" => [])) }
+          assert_nil Headway::Work.current
+        end
+      end.join
+    end
+    assert_equal [cancelled], works.map { |work| work.error.class }
+  end
+
   def test_waiting_beside_computing_threads
     works = finished(:observe) do
       beside_busy_threads { stack(->(_env) { sleep 0.002; [204, {}, []] }).call(environment)[2].close }
@@ -134,6 +148,19 @@ class RackTest < Harness::RecorderTest
     names = Array.new(2000) { |number| route.name(environment("PATH_INFO" => "/x#{number}")) }.uniq
     assert_operator names.size, :<=, 501
     assert_equal "(others)", names.last
+  end
+
+  def test_a_path_of_any_bytes_is_named
+    path = "/\xC3\xA9/\xFF".b * 100
+    finished do
+      Headway::Recorder.start(file: file, mode: :flight) # so that it is named before it is routed, too
+      body = stack(->(_env) { [200, {}, ["fine"]] }).call(environment("PATH_INFO" => path))[2]
+      assert_equal "fine", body.enum_for.to_a.join
+      body.close
+      Headway::Recorder.stop
+    end => [work]
+    assert_predicate work.name, :valid_encoding?
+    assert_equal [Encoding::UTF_8, "GET /\u00E9/\uFFFD/"], [work.name.encoding, work.name[0, 9]]
   end
 
   def test_a_request_that_waited_too_long_makes_the_flight_recorder_dump

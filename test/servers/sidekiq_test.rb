@@ -97,6 +97,22 @@ class SidekiqTest < Minitest::Test
     assert_predicate @sidekiq.stop, :success?, @sidekiq.output
   end
 
+  def test_an_embedded_one_leaves_its_process_as_it_is
+    write("embedded.rb", <<~RUBY)
+      require "headway"
+      require "sidekiq"
+      Headway.start(policy: :quantum, quantum_ms: 30)
+      Headway::Recorder.start(mode: :flight)
+      embedded = Sidekiq.configure_embed { |config| Headway::Sidekiq.install(config) }
+      embedded.run
+      embedded.stop
+      puts "records: \#{Headway::Recorder.recording?}, \#{Headway.policy}, \#{Headway.quantum_ms}"
+    RUBY
+    server = serve("./embedded.rb", env: { "REDIS_URL" => url })
+    assert_predicate server.wait, :success?, server.output
+    assert_includes server.output, "records: true, quantum, 30"
+  end
+
   def test_an_option_that_is_not_there_is_named_in_one_line
     sidekiq("{ quantum: 50 }", await: false)
     refute_predicate @sidekiq.wait, :success?

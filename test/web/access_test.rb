@@ -18,8 +18,22 @@ class WebAccessTest < Minitest::Test
     end
     [{ "RACK_ENV" => "development" }, { "RAILS_ENV" => "development", "RACK_ENV" => "development" }].each do |variables|
       ENVIRONMENTS.each { |name| ENV[name] = variables[name] }
-      assert_equal 200, get(Headway::Web.new(directory: @captures), "/").status
+      assert_equal 200, get(Headway::Web.new(directory: @captures), "/", "HTTP_HOST" => "localhost:3000").status
     end
+  end
+
+  def test_without_a_block_a_name_that_may_be_a_strangers_gets_nothing
+    ENVIRONMENTS.each { |name| ENV[name] = "development" }
+    open = Headway::Web.new(directory: @captures)
+    ["localhost", "shop.localhost:3000", "shop.test", "127.0.0.1:9292", "10.0.0.7", "[::1]:3000"].each do |host|
+      assert_equal 200, get(open, "/state", "HTTP_HOST" => host).status, host
+    end
+    ["evil.example", "127.0.0.1.evil.example:3000", "localhost.evil.example"].each do |host|
+      response = get(open, "/state", "HTTP_HOST" => host)
+      assert_equal 403, response.status, host.inspect
+      assert_includes response.body, "Without a block that says who may see it, this page is shown as localhost"
+    end
+    assert_equal 200, get(web, "/state", "HTTP_HOST" => "shop.example").status
   end
 
   def test_options_that_mean_nothing

@@ -4,8 +4,14 @@ module Headway
   module Integrations
     class << self
       # @return [Integer, nil] this process's number among its server's workers, where the server tells. The next process in its place
-      #   has it too
-      attr_accessor :worker
+      #   has it too; one that a worker forks has none
+      def worker = (@worker if @numbered == ::Process.pid)
+
+      # @param number [Integer]
+      def worker=(number)
+        @worker = number
+        @numbered = ::Process.pid
+      end
     end
   end
 end

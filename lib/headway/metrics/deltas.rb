@@ -2,7 +2,8 @@
 
 module Headway
   module Metrics
-    # What has been added since the last look, for systems that add up by themselves. Gauges are as they are.
+    # What has been added since the last look, for systems that add up by themselves. Gauges are as they are; one that is gone, as
+    # headway_info with other settings is, is 0 once, as such systems keep what they were told last.
     class Deltas
       # One change of one series.
       #
@@ -12,18 +13,20 @@ module Headway
 
       def initialize
         @seen = {}
+        @gauges = []
       end
 
       # @param families [Array<Family>]
       # @return [Array<Change>]
       def of(families)
         forget_parent
-        families.flat_map do |family|
+        changes = families.flat_map do |family|
           family.series.map do |labels, value|
             value = since(family, labels, value) unless family.type == :gauge
             Change.new(family.type, family.name, family.help, labels, value)
           end
         end
+        gone(changes) + changes
       end
 
       # The same without histograms, for systems that can't take over a whole one: how many values and their sum instead.
@@ -44,8 +47,15 @@ module Headway
 
       # In a forked child counting begins at zero again.
       def forget_parent
-        @seen.clear unless @pid == ::Process.pid
+        initialize unless @pid == ::Process.pid
         @pid = ::Process.pid
+      end
+
+      def gone(changes)
+        before, @gauges = @gauges, changes.select { |change| change.type == :gauge }
+        now = @gauges.map { |gauge| [gauge.name, gauge.labels] }
+        ended = before.reject { |gauge| now.include?([gauge.name, gauge.labels]) }
+        ended.each { |gauge| gauge.number = 0 }
       end
 
       def since(family, labels, value)

@@ -17,7 +17,7 @@ module Headway
       #   {Siblings}
       # @raise [SettingError] a directory that can't be written to
       def initialize(directory: nil)
-        @siblings = Siblings.new(directory) if directory
+        @siblings = Siblings.at(directory) if directory
         @lock = Mutex.new
       end
 
@@ -40,8 +40,7 @@ module Headway
       def fresh_text
         now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
         unless @text && now - @at < FRESH_S && @pid == ::Process.pid
-          families = Metrics.collect
-          @text = Exposition.text(@siblings ? @siblings.families(families) : families)
+          @text = Exposition.text(@siblings ? @siblings.families : Metrics.collect)
           @at = now
           @pid = ::Process.pid
         end

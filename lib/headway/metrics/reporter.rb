@@ -43,6 +43,7 @@ module Headway
         @every = every
         @to = to
         @report = report
+        @lock = Mutex.new
       end
 
       # @return [Reporter] itself
@@ -64,11 +65,14 @@ module Headway
         report
       end
 
-      # @return [void]
+      # Now. Never two at a time, so that none hands over older figures than the one before.
+      #
+      # @return [Array<Family>, nil] what was reported; nil: it didn't get there
       def report
-        @report.call(Metrics.collect)
+        @lock.synchronize { Metrics.collect.tap { |families| @report.call(families) } }
       rescue StandardError => error
         Notices.add("metrics don't reach #{@to}: #{Reason.of(error)}")
+        nil
       end
 
       # @return [void]

@@ -11,7 +11,17 @@ module Headway
     class Siblings
       # A file that nobody renewed for so many periods belongs to a process that has ended, whoever has its number now.
       STALE_PERIODS = 6
-      private_constant :STALE_PERIODS
+      # Nothing else in the directory is looked at, let alone removed.
+      NAME = /\Aheadway-([1-9]\d*)\.json\z/
+      private_constant :STALE_PERIODS, :NAME
+      @all = {}
+
+      # One for each directory: Rails makes what is mounted anew whenever its routes change.
+      #
+      # @param directory [String]
+      # @return [Siblings]
+      # @raise [SettingError] when nothing can be written there
+      def self.at(directory) = @all[[Dir.pwd, directory]] ||= new(directory)
 
       # @param directory [String] made if need be; for this application on this machine alone
       # @param every [Numeric] seconds
@@ -26,10 +36,12 @@ module Headway
         raise SettingError, "directory is #{directory.inspect}: give one that can be written to (#{Reason.of(error)})"
       end
 
-      # @param own [Array<Family>] of this process
+      # What is said of this process is in its file before, so that no sibling that is asked next says less: a counter that goes back
+      # is taken for one that began at zero again.
+      #
       # @return [Array<Family>] of all, each series with a label worker
-      def families(own)
-        all = [labelled(own, Metrics.worker), *others]
+      def families
+        all = [labelled(@reporter.report || Metrics.collect, Metrics.worker), *others]
         all.flatten.group_by(&:name).values.map do |same|
           Family.new(*same.first.to_a.first(3), same.map(&:series).inject(:merge))
         end
@@ -45,14 +57,14 @@ module Headway
 
       private
 
-      def path = File.join(@directory, "#{::Process.pid}.json")
+      def path = File.join(@directory, "headway-#{::Process.pid}.json")
 
       # Renamed into place, so that nobody reads half a file. A master that only forks has nothing to tell, and is no worker.
       def publish(families)
         draft = "#{path}.new"
         return unless Headway.started? || Metrics.worker?
 
-        File.write(draft, JSON.generate([Metrics.worker, families.map { |family| dump(family) }]))
+        File.write(draft, JSON.generate([Metrics.worker, families.map { |family| dump(family) }], allow_nan: true))
         File.rename(draft, path)
       rescue SystemCallError # the disk is full
         FileUtils.rm_f(draft)
@@ -64,17 +76,22 @@ module Headway
       end
 
       def others
-        (Dir[File.join(@directory, "*.json")] - [path]).filter_map { |file| read(file) }
+        Dir.children(@directory).filter_map do |name|
+          pid = name[NAME, 1]&.to_i
+          read(File.join(@directory, name), pid) if pid && pid != ::Process.pid
+        end
+      rescue SystemCallError # somebody has removed it
+        []
       end
 
       # A file may vanish at any time: siblings end, and others clear up too.
-      def read(file)
+      def read(file, pid)
         age = Time.now - File.mtime(file)
-        return File.delete(file) && nil if age > @every * STALE_PERIODS || gone?(Integer(File.basename(file, ".json")))
+        return File.delete(file) && nil if age > @every * STALE_PERIODS || gone?(pid)
 
-        worker, families = JSON.parse(File.read(file))
+        worker, families = JSON.parse(File.read(file), allow_nan: true) # gauges of the program's own may be no number
         labelled(families.map { |family| load(*family) }, worker)
-      rescue SystemCallError, JSON::ParserError, ArgumentError
+      rescue StandardError # a file of another version, too
         nil
       end
 

@@ -53,7 +53,7 @@ module Headway
       def pattern(path)
         return "/" if path.empty?
 
-        named = path.scrub.gsub(IDENTIFIER, "/:id")
+        named = path.dup.force_encoding(Encoding::UTF_8).scrub.gsub(IDENTIFIER, "/:id") # servers give it as bytes
         named.size > LONGEST ? "#{named[0, LONGEST]}…" : named
       end
 

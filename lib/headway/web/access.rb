@@ -5,7 +5,10 @@ module Headway
     # Who may see the page, and who may change settings with it: the application says.
     class Access
       ENVIRONMENTS = %w[RAILS_ENV RACK_ENV APP_ENV].freeze
-      private_constant :ENVIRONMENTS
+      # Hosts that no stranger's name server answers for. Any other name could be a stranger's that leads here (DNS rebinding), and
+      # its pages would be of our origin.
+      LOCAL = /\A(?:(?:[\w-]+\.)*(?:localhost|test)|\d{1,3}(?:\.\d{1,3}){3}|\[[\h:.]+\])(?::\d+)?\z/i
+      private_constant :ENVIRONMENTS, :LOCAL
 
       # @param authenticate [#call, nil]
       # @param controls [#call, nil]
@@ -21,7 +24,15 @@ module Headway
 
       # @param env [Hash]
       # @return [Boolean]
-      def allowed?(env) = @authenticate.nil? || !!@authenticate.call(env)
+      def allowed?(env) = @authenticate ? !!@authenticate.call(env) : LOCAL.match?(env.fetch("HTTP_HOST", "localhost")) # browsers name one
+
+      # @return [String] a line for who is not allowed
+      def refusal
+        return "You may not see this page." if @authenticate
+
+        "Without a block that says who may see it, this page is shown as localhost, by an address or below .test alone: " \
+          "give Headway::Web.new { |env| … }"
+      end
 
       # @param env [Hash]
       # @return [Boolean] whether settings may be changed
