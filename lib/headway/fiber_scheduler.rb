@@ -77,6 +77,7 @@ module Headway
       @blocked = {}.compare_by_identity   # fiber => what it waits for, in #block
       @selecting = {}.compare_by_identity # fiber => what it waits for, in the selector
       @woken = {}.compare_by_identity     # fibers that #unblock named and that have not run since
+      @queued = {}.compare_by_identity    # fibers that wait for nothing but their turn, in the selector's queue
       @aside = {}.compare_by_identity     # fiber that the loop has no part in => what wakes it
       @waker = Waker.new(self)
       @thread = Thread.current
@@ -197,8 +198,21 @@ module Headway
       if Fiber.current.equal?(@loop)
         turning { fiber.transfer }
       else
-        here? ? @selector.resume(fiber) : @selector.push(fiber)
+        here? ? queued { @selector.resume(fiber) } : @selector.push(newborn(fiber))
       end
+    end
+
+    # The selector doesn't tell whom it has in its queue, and they, too, have to end when the loop ends early.
+    def queued
+      @queued[fiber = Fiber.current] = :born
+      yield
+    ensure
+      @queued.delete(fiber)
+    end
+
+    def newborn(fiber)
+      @queued[fiber] = :unborn
+      Newborn.new(fiber, @queued)
     end
 
     def pending? = !(@blocked.empty? && @selecting.empty?) || @selector.ready?
@@ -232,9 +246,10 @@ module Headway
     # loop's own fiber resumed (an Enumerator's), and so waits for.
     def here? = @selector && Thread.current.equal?(@thread) && (@turning || Fiber.current.is_a?(Scheduled))
 
-    # Not by Fiber#kill: that would strike again after every wait in an ensure clause.
+    # Each once, and none that is born meanwhile: what an ensure clause waits or starts fibers for is to be done. Hence not by
+    # Fiber#kill either, which would strike again after every wait.
     def stop_fibers
-      waiting.each_key { |fiber| fiber.raise(Stop) if fiber.alive? }
+      waiting.merge(@queued).each_key { |fiber| @queued[fiber] == :unborn ? fiber.kill : fiber.raise(Stop) if fiber.alive? }
     end
 
     # What the fibers end with has had its report.
@@ -275,5 +290,16 @@ module Headway
       end
     end
     private_constant :Waker
+
+    # Stands in the selector's queue for a fiber that has yet to begin.
+    Newborn = Struct.new(:fiber, :queued) do
+      def alive? = fiber.alive?
+
+      def transfer
+        queued.delete(fiber)
+        fiber.transfer
+      end
+    end
+    private_constant :Newborn
   end
 end

@@ -168,6 +168,52 @@ class FiberSchedulerLifecycleTest < Minitest::Test
     assert_equal Signal.list["INT"], result.status.termsig, result.to_s
   end
 
+  # In the selector's queue, which tells nobody whom it has.
+  def test_an_exit_ends_fibers_that_wait_for_nothing_but_their_turn
+    result = process(<<~RUBY)
+      ends = ->(name, &work) { Fiber.schedule { begin loop(&work); ensure sleep 0.001; puts name; end } }
+      ends.(:yields) { Fiber.scheduler.yield }
+      ends.(:enumerates) { Enumerator.new { loop { Fiber.scheduler.yield } }.next }
+      ends.(:starts) { Fiber.schedule { Fiber.scheduler.yield } }
+      ends.(:breathes) { RUBY_VERSION < "3.4" ? sleep : File.stat("/") }
+      victim = Fiber.schedule { loop { begin sleep; rescue IOError; end } }
+      ends.(:raises) { victim.raise(IOError) }
+      Fiber.schedule { sleep 0.05; exit 3 }
+    RUBY
+    assert_equal [3, %w[breathes enumerates raises starts yields]], [result.status.exitstatus, result.out.split.sort], result.to_s
+  end
+
+  def test_a_fiber_that_rescues_its_stop_and_what_its_ensure_clause_starts_run_to_their_ends
+    said = []
+    assert_raises(IOError) do
+      looping do |scheduler|
+        Fiber.schedule do
+          scheduler.yield while true
+        rescue Headway::FiberScheduler::Stop
+          said << :rescued
+          3.times { scheduler.yield }
+          Fiber.schedule { sleep(0.001) && said << :started }
+          sleep 0.01
+          said << :to_its_end
+        end
+        raise IOError, "body"
+      end
+    end
+    assert_equal %i[rescued started to_its_end], said
+  end
+
+  def test_a_fiber_that_has_not_begun_when_the_loop_ends_early_never_does
+    begun = []
+    assert_raises(IOError) do
+      looping do
+        Fiber.schedule { nil } # the loop begins here
+        Enumerator.new { |yielder| yielder << Fiber.schedule { (begun << true) && sleep } }.next
+        raise IOError, "body"
+      end
+    end
+    assert_empty begun
+  end
+
   # Two fibers are woken in one turn, and the first one leaves the loop.
   def test_who_was_woken_beside_one_that_left_the_loop_runs_when_it_goes_on
     said = []

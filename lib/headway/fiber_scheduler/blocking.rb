@@ -84,7 +84,7 @@ module Headway
 
       # Lets every fiber that can run do so first.
       def yield
-        here? ? @selector.yield : Thread.pass
+        here? ? queued { @selector.yield } : Thread.pass
       end
 
       # Stands in the selector's queue for an exception to be raised in a fiber.
