@@ -108,7 +108,8 @@ module Headway
     end
 
     # Runs what is left to run, then gives everything back. When an exception (Interrupt, SystemExit) is about to end the thread,
-    # or somebody kills it, what the fibers wait for may never come: {Stop} is raised in them, and they run to their ends.
+    # or somebody kills it, what the fibers wait for may never come: {Stop} is raised in them, and they run to their ends. Inside a
+    # rescue clause the rescued exception counts as such, unless the first fiber was started in there, too.
     def close
       Fiber.scheduler.equal?(self) ? Fiber.set_scheduler(nil) : scheduler_close
     end
@@ -117,7 +118,7 @@ module Headway
     def scheduler_close
       return if closed?
 
-      stop_fibers if @left || $! || Thread.current.status == "aborting"
+      stop_fibers if @left || ending?
       run
     ensure
       finish if !closed? && @left
@@ -180,6 +181,7 @@ module Headway
 
       @thread = Thread.current
       @loop = Fiber.current
+      @rescued = $!
       @stalls.start
       @selector = IO::Event::Selector.new(@loop)
       Forks.watch(self)
@@ -245,6 +247,9 @@ module Headway
     # Whether the caller can hand over to the loop. It can't on a worker thread that Ruby lets call a hook; nor in a fiber that the
     # loop's own fiber resumed (an Enumerator's), and so waits for.
     def here? = @selector && Thread.current.equal?(@thread) && (@turning || Fiber.current.is_a?(Scheduled))
+
+    # A clause that rescues and one that ensures look the same from here. But what was there when the loop began ends nothing.
+    def ending? = ($! && !$!.equal?(@rescued)) || Thread.current.status == "aborting"
 
     # Each once, and none that is born meanwhile: what an ensure clause waits or starts fibers for is to be done. Hence not by
     # Fiber#kill either, which would strike again after every wait.

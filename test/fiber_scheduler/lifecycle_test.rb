@@ -48,6 +48,36 @@ class FiberSchedulerLifecycleTest < Minitest::Test
     scheduler.close # once more does nothing
   end
 
+  def test_close_drains_in_a_rescue_clause_that_the_loop_began_in
+    said = []
+    thread = Thread.new do
+      raise "first attempt"
+    rescue RuntimeError
+      [-> { Fiber.set_scheduler(nil) }, -> { Fiber.scheduler.close }].each_with_index do |close, number|
+        Fiber.set_scheduler(Headway::FiberScheduler.new)
+        Fiber.schedule { sleep(0.01) && said << number }
+        close.call
+      end
+    end
+    thread.join
+    assert_equal [0, 1], said
+  end
+
+  def test_another_exception_in_such_a_clause_ends_the_fibers
+    said = []
+    assert_raises(IOError) do
+      Thread.new do
+        Thread.current.report_on_exception = false
+        raise "rescued"
+      rescue RuntimeError
+        Fiber.set_scheduler(Headway::FiberScheduler.new)
+        Fiber.schedule { ensured(-> { said << :stopped }) { sleep } }
+        raise IOError, "on"
+      end.join
+    end
+    assert_equal [:stopped], said
+  end
+
   def test_a_fiber_that_raises_takes_nothing_else_down_and_is_not_forgotten
     ended = 0
     error = assert_raises(RuntimeError) do
