@@ -94,6 +94,16 @@ class OffloadBlockTest < Minitest::Test
     end
   end
 
+  # As with a thread that forks.
+  def test_the_child_of_a_fork_without_a_block_ends_with_the_block
+    statuses = ["fork", "fork or exit(3)", "fork or raise('x')", "fork or exit!(Headway.offload { Thread.new { 4 }.value })"].map do |block|
+      result = Harness::RubyProcess.eval("require 'headway'; Process.wait(Headway.offload { #{block} }); print $?.exitstatus", limit: 20)
+      assert_predicate result, :success?, result.to_s
+      result.out
+    end
+    assert_equal %w[0 3 1 4], statuses
+  end
+
   def test_nested
     assert_equal 9, (Headway.offload { Headway.offload { Headway.offload { 9 } } })
   end
