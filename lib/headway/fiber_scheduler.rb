@@ -173,6 +173,15 @@ module Headway
       Fiber.set_scheduler(nil) if Fiber.scheduler.equal?(self)
     end
 
+    # In the daemon the calling fiber takes the place of the thread's first one, which is the loop's: when a fiber ends, Ruby goes on
+    # in it, whatever it waits for.
+    # @api private
+    def before_daemon
+      return if @loop.nil? || Fiber.current.equal?(@loop)
+
+      raise Error, "Process.daemon in a fiber would take its loop from all of them: call it before, or outside of any fiber"
+    end
+
     private
 
     # A scheduler may be made on one thread and used on another.

@@ -341,6 +341,27 @@ class FiberSchedulerLifecycleTest < Minitest::Test
     assert_equal "child 5\nstatus 0\nparent 0\nparent 1\nparent 2\n", result.out, result.to_s
   end
 
+  def test_a_daemon_is_not_made_in_a_fiber
+    results = scheduled { [-> { Process.daemon }, -> { Enumerator.new { Process.daemon }.next }].map { |daemon| assert_raises(Headway::Error, &daemon) } }
+    results.each { |error| assert_match(/\AProcess.daemon in a fiber/, error.message) }
+  end
+
+  # Ruby 4.0 takes the scheduler from a daemon, as from any forked child.
+  def test_a_daemon_goes_on_with_the_fibers
+    return if RUBY_VERSION >= "4"
+
+    IO.pipe do |reader, writer|
+      process(<<~RUBY, pass: { 9 => writer })
+        out = IO.for_fd(9)
+        2.times { |number| Fiber.schedule { sleep 0.05; out.syswrite("\#{number}\n"); out.syswrite(Headway.offload { sleep 0.01; "offloaded\n" }) } }
+        Process.daemon
+        out.syswrite("daemon\n")
+      RUBY
+      writer.close
+      assert_equal %w[0 1 daemon offloaded offloaded], reader.readlines(chomp: true).sort
+    end
+  end
+
   def test_without_the_gem_the_error_names_it
     result = Harness::RubyProcess.eval(<<~RUBY, "--disable-gems", env: { "RUBYOPT" => nil, "RUBYLIB" => nil })
       require "headway"
@@ -366,7 +387,7 @@ class FiberSchedulerLifecycleTest < Minitest::Test
     last.call
   end
 
-  def process(code)
-    Harness::RubyProcess.eval("require 'headway'; Fiber.set_scheduler(Headway::FiberScheduler.new)\n#{code}", limit: 20)
+  def process(code, **options)
+    Harness::RubyProcess.eval("require 'headway'; Fiber.set_scheduler(Headway::FiberScheduler.new)\n#{code}", limit: 20, **options)
   end
 end
