@@ -205,10 +205,21 @@ read_file(VALUE self, VALUE io, VALUE buffer, off_t from, size_t offset, size_t 
     return count < 0 && done == 0 ? more : SSIZET2NUM((ssize_t)done + (count > 0 ? count : 0));
 }
 
+/* Whether the buffer has less than so many bytes from that offset on: then none may be transferred. */
+static bool
+beyond(VALUE buffer, VALUE least, VALUE offset)
+{
+    const void *base;
+    size_t size, from = NUM2SIZET(offset);
+    rb_io_buffer_get_bytes_for_reading(buffer, &base, &size);
+    return from > size || NUM2SIZET(least) > size - from;
+}
+
 /* Up to 4.0: (io, buffer, least, offset) */
 static VALUE
 io_read(VALUE self, VALUE io, VALUE buffer, VALUE least, VALUE offset)
 {
+    if (beyond(buffer, least, offset)) return INT2FIX(-EINVAL);
     if (file_for_us(self, io)) return read_file(self, io, buffer, HERE, NUM2SIZET(offset), NUM2SIZET(least), SIZE_MAX);
     if (NUM2SIZET(least) == 0 && at_once(io)) return read_at_once(self, io, buffer, NUM2SIZET(offset), SIZE_MAX);
     return leave_to_ruby(self, io, buffer, least, offset);
@@ -218,6 +229,7 @@ io_read(VALUE self, VALUE io, VALUE buffer, VALUE least, VALUE offset)
 static VALUE
 io_write(VALUE self, VALUE io, VALUE buffer, VALUE least, VALUE offset)
 {
+    if (beyond(buffer, least, offset)) return INT2FIX(-EINVAL);
     if (left_to_ruby(self, io)) return Qundef;
     if (NUM2SIZET(least) == 0 && at_once(io)) return write_at_once(self, io, buffer, NUM2SIZET(offset), SIZE_MAX);
     return write_otherwise(self, io, buffer, least, offset);
@@ -227,6 +239,7 @@ io_write(VALUE self, VALUE io, VALUE buffer, VALUE least, VALUE offset)
 static VALUE
 io_pread(VALUE self, VALUE io, VALUE buffer, VALUE from, VALUE least, VALUE offset)
 {
+    if (beyond(buffer, least, offset)) return INT2FIX(-EINVAL);
     if (file_for_us(self, io)) return read_file(self, io, buffer, NUM2OFFT(from), NUM2SIZET(offset), NUM2SIZET(least), SIZE_MAX);
     return hw_called_by_c(NULL) ? Qundef : rb_funcall(self, id_pread_here, 5, io, buffer, from, least, offset);
 }

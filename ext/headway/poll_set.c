@@ -42,6 +42,13 @@ poll_set(VALUE self, VALUE wanted)
     return INT2NUM(set);
 }
 
+/* Native.poll_descriptor_to_write(io): of an IO with two descriptors, as IO.popen makes with "r+", IO#fileno is the one to read from. */
+static VALUE
+poll_descriptor_to_write(VALUE self, VALUE io)
+{
+    return INT2NUM(rb_io_descriptor(rb_io_get_write_io(io)));
+}
+
 /* Takes out what is ready. */
 static VALUE
 poll_drain(VALUE self, VALUE set)
@@ -57,6 +64,7 @@ hw_poll_set_init(VALUE native)
 {
 #ifdef HAVE_SYS_EPOLL_H
     rb_define_singleton_method(native, "poll_set", poll_set, 1);
+    rb_define_singleton_method(native, "poll_descriptor_to_write", poll_descriptor_to_write, 1);
     rb_define_singleton_method(native, "poll_drain", poll_drain, 1);
 #endif
 }

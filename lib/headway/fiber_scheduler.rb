@@ -77,6 +77,7 @@ module Headway
       @blocked = {}.compare_by_identity   # fiber => what it waits for, in #block
       @selecting = {}.compare_by_identity # fiber => what it waits for, in the selector
       @woken = {}.compare_by_identity     # fibers that #unblock named and that have not run since
+      @queued = {}.compare_by_identity    # fibers that wait for nothing but their turn, in the selector's queue
       @aside = {}.compare_by_identity     # fiber that the loop has no part in => what wakes it
       @waker = Waker.new(self)
       @thread = Thread.current
@@ -107,7 +108,8 @@ module Headway
     end
 
     # Runs what is left to run, then gives everything back. When an exception (Interrupt, SystemExit) is about to end the thread,
-    # or somebody kills it, what the fibers wait for may never come: {Stop} is raised in them, and they run to their ends.
+    # or somebody kills it, what the fibers wait for may never come: {Stop} is raised in them, and they run to their ends. Inside a
+    # rescue clause the rescued exception counts as such, unless the first fiber was started in there, too.
     def close
       Fiber.scheduler.equal?(self) ? Fiber.set_scheduler(nil) : scheduler_close
     end
@@ -116,7 +118,7 @@ module Headway
     def scheduler_close
       return if closed?
 
-      stop_fibers if @left || $! || Thread.current.status == "aborting"
+      stop_fibers if @left || ending?
       run
     ensure
       finish if !closed? && @left
@@ -171,6 +173,15 @@ module Headway
       Fiber.set_scheduler(nil) if Fiber.scheduler.equal?(self)
     end
 
+    # In the daemon the calling fiber takes the place of the thread's first one, which is the loop's: when a fiber ends, Ruby goes on
+    # in it, whatever it waits for.
+    # @api private
+    def before_daemon
+      return if @loop.nil? || Fiber.current.equal?(@loop)
+
+      raise Error, "Process.daemon in a fiber would take its loop from all of them: call it before, or outside of any fiber"
+    end
+
     private
 
     # A scheduler may be made on one thread and used on another.
@@ -179,6 +190,7 @@ module Headway
 
       @thread = Thread.current
       @loop = Fiber.current
+      @rescued = $!
       @stalls.start
       @selector = IO::Event::Selector.new(@loop)
       Forks.watch(self)
@@ -197,8 +209,21 @@ module Headway
       if Fiber.current.equal?(@loop)
         turning { fiber.transfer }
       else
-        here? ? @selector.resume(fiber) : @selector.push(fiber)
+        here? ? queued { @selector.resume(fiber) } : @selector.push(newborn(fiber))
       end
+    end
+
+    # The selector doesn't tell whom it has in its queue, and they, too, have to end when the loop ends early.
+    def queued
+      @queued[fiber = Fiber.current] = :born
+      yield
+    ensure
+      @queued.delete(fiber)
+    end
+
+    def newborn(fiber)
+      @queued[fiber] = :unborn
+      Newborn.new(fiber, @queued)
     end
 
     def pending? = !(@blocked.empty? && @selecting.empty?) || @selector.ready?
@@ -232,9 +257,13 @@ module Headway
     # loop's own fiber resumed (an Enumerator's), and so waits for.
     def here? = @selector && Thread.current.equal?(@thread) && (@turning || Fiber.current.is_a?(Scheduled))
 
-    # Not by Fiber#kill: that would strike again after every wait in an ensure clause.
+    # A clause that rescues and one that ensures look the same from here. But what was there when the loop began ends nothing.
+    def ending? = ($! && !$!.equal?(@rescued)) || Thread.current.status == "aborting"
+
+    # Each once, and none that is born meanwhile: what an ensure clause waits or starts fibers for is to be done. Hence not by
+    # Fiber#kill either, which would strike again after every wait.
     def stop_fibers
-      waiting.each_key { |fiber| fiber.raise(Stop) if fiber.alive? }
+      waiting.merge(@queued).each_key { |fiber| @queued[fiber] == :unborn ? fiber.kill : fiber.raise(Stop) if fiber.alive? }
     end
 
     # What the fibers end with has had its report.
@@ -275,5 +304,16 @@ module Headway
       end
     end
     private_constant :Waker
+
+    # Stands in the selector's queue for a fiber that has yet to begin.
+    Newborn = Struct.new(:fiber, :queued) do
+      def alive? = fiber.alive?
+
+      def transfer
+        queued.delete(fiber)
+        fiber.transfer
+      end
+    end
+    private_constant :Newborn
   end
 end

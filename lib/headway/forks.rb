@@ -31,6 +31,7 @@ module Headway
       end
 
       def daemon(...)
+        Fiber.scheduler.then { |scheduler| scheduler.before_daemon if scheduler.respond_to?(:before_daemon) }
         super.tap { Forks.after_daemon }
       end
     end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fiber_scheduler/scheduled"
+require "timeout"
 
 # Waits for the time, for locks and for other threads.
 class FiberSchedulerBlockingTest < Minitest::Test
@@ -126,6 +127,15 @@ class FiberSchedulerBlockingTest < Minitest::Test
   def test_no_rescue_in_the_block_takes_a_timeout
     error = scheduled { assert_raises(Timeout::Error) { Timeout.timeout(0.01) { begin; sleep; rescue Timeout::Error; :taken; end } } }
     assert_equal "execution expired", error.message
+  end
+
+  # Older ones ask the scheduler for Timeout::Error whether it was given or not.
+  TELLS = File.read(Timeout.method(:timeout).source_location[0]).include?("timeout_after(sec, exc,")
+
+  def test_a_rescue_in_the_block_takes_a_timeout_error_that_was_asked_for
+    taken = -> { Timeout.timeout(0.01, Timeout::Error) { begin; sleep; rescue Timeout::Error; :taken; end } }
+    assert_equal :taken, taken.call
+    assert_equal :taken, scheduled(&taken) if TELLS
   end
 
   def test_a_timeout_concerns_one_fiber

@@ -36,6 +36,18 @@ class FiberSchedulerHooksTest < Minitest::Test
     end
   end
 
+  def test_more_than_the_buffer_has_room_for_is_refused_before_anything_is_read_or_written
+    with_file(Headway::Native::IOHooksTo40) do |file, scheduler|
+      reader, writer = IO.pipe
+      writer << CONTENT
+      refused = [-Errno::EINVAL::Errno, "\0" * 10]
+      [file, reader].each { |io| assert_equal refused, into_buffer(10) { |buffer| scheduler.io_read(io, buffer, 6, 5) } }
+      assert_equal refused, into_buffer(10) { |buffer| scheduler.io_pread(file, buffer, 0, 6, 5) }
+      assert_equal refused, into_buffer(10) { |buffer| scheduler.io_write(writer, buffer, 6, 5) }
+      assert_equal [0, CONTENT], [file.pos, reader.read_nonblock(1000)]
+    end
+  end
+
   def test_files_from_41_on
     with_file(Headway::Native::IOHooksFrom41) do |file, scheduler|
       assert_equal [20, "\0" * 10 + CONTENT[0, 20] + "\0" * 70], into_buffer(100) { |buffer| scheduler.io_read(file, buffer, 10, 20) }

@@ -152,6 +152,17 @@ class FiberSchedulerInputsTest < Minitest::Test
     assert_equal [[second], [writer], []], scheduled { IO.select([second], [writer], [second]) }
   end
 
+  # IO#fileno is the one to read from.
+  def test_select_waits_for_room_in_an_io_of_two_descriptors
+    scheduled do
+      child = IO.popen("read go; cat >/dev/null", "r+")
+      nil while child.write_nonblock("x" * 4096, exception: false) != :wait_writable
+      Fiber.schedule { sleep(0.01) && Process.kill(:KILL, child.pid) }
+      assert_equal [[], [child], []], IO.select(nil, [child], nil, 20)
+      child.close
+    end
+  end
+
   def test_select_takes_no_thread
     reader, writer = pipe
     threads = nil
@@ -225,6 +236,18 @@ class FiberSchedulerInputsTest < Minitest::Test
     assert_equal "hello\n", scheduled { `echo hello` }
     assert scheduled { system("true") }
     assert_raises(Errno::ECHILD) { scheduled { Process.wait(2_000_000_000) } }
+  end
+
+  def test_a_process_that_stops
+    stopped = scheduled do
+      pid = spawn("sleep 60")
+      Fiber.schedule { sleep(0.01) && Process.kill(:STOP, pid) }
+      Fiber.schedule { sleep(10) && Process.kill(:KILL, pid) }.then { |limit| Process.wait2(pid, Process::WUNTRACED)[1].stopped?.tap { limit.kill } }
+    ensure
+      Process.kill(:KILL, pid)
+      Process.wait(pid)
+    end
+    assert stopped
   end
 
   def test_a_process_that_runs_holds_nobody_up

@@ -48,6 +48,36 @@ class FiberSchedulerLifecycleTest < Minitest::Test
     scheduler.close # once more does nothing
   end
 
+  def test_close_drains_in_a_rescue_clause_that_the_loop_began_in
+    said = []
+    thread = Thread.new do
+      raise "first attempt"
+    rescue RuntimeError
+      [-> { Fiber.set_scheduler(nil) }, -> { Fiber.scheduler.close }].each_with_index do |close, number|
+        Fiber.set_scheduler(Headway::FiberScheduler.new)
+        Fiber.schedule { sleep(0.01) && said << number }
+        close.call
+      end
+    end
+    thread.join
+    assert_equal [0, 1], said
+  end
+
+  def test_another_exception_in_such_a_clause_ends_the_fibers
+    said = []
+    assert_raises(IOError) do
+      Thread.new do
+        Thread.current.report_on_exception = false
+        raise "rescued"
+      rescue RuntimeError
+        Fiber.set_scheduler(Headway::FiberScheduler.new)
+        Fiber.schedule { ensured(-> { said << :stopped }) { sleep } }
+        raise IOError, "on"
+      end.join
+    end
+    assert_equal [:stopped], said
+  end
+
   def test_a_fiber_that_raises_takes_nothing_else_down_and_is_not_forgotten
     ended = 0
     error = assert_raises(RuntimeError) do
@@ -168,6 +198,52 @@ class FiberSchedulerLifecycleTest < Minitest::Test
     assert_equal Signal.list["INT"], result.status.termsig, result.to_s
   end
 
+  # In the selector's queue, which tells nobody whom it has.
+  def test_an_exit_ends_fibers_that_wait_for_nothing_but_their_turn
+    result = process(<<~RUBY)
+      ends = ->(name, &work) { Fiber.schedule { begin loop(&work); ensure sleep 0.001; puts name; end } }
+      ends.(:yields) { Fiber.scheduler.yield }
+      ends.(:enumerates) { Enumerator.new { loop { Fiber.scheduler.yield } }.next }
+      ends.(:starts) { Fiber.schedule { Fiber.scheduler.yield } }
+      ends.(:breathes) { RUBY_VERSION < "3.4" ? sleep : File.stat("/") }
+      victim = Fiber.schedule { loop { begin sleep; rescue IOError; end } }
+      ends.(:raises) { victim.raise(IOError) }
+      Fiber.schedule { sleep 0.05; exit 3 }
+    RUBY
+    assert_equal [3, %w[breathes enumerates raises starts yields]], [result.status.exitstatus, result.out.split.sort], result.to_s
+  end
+
+  def test_a_fiber_that_rescues_its_stop_and_what_its_ensure_clause_starts_run_to_their_ends
+    said = []
+    assert_raises(IOError) do
+      looping do |scheduler|
+        Fiber.schedule do
+          scheduler.yield while true
+        rescue Headway::FiberScheduler::Stop
+          said << :rescued
+          3.times { scheduler.yield }
+          Fiber.schedule { sleep(0.001) && said << :started }
+          sleep 0.01
+          said << :to_its_end
+        end
+        raise IOError, "body"
+      end
+    end
+    assert_equal %i[rescued started to_its_end], said
+  end
+
+  def test_a_fiber_that_has_not_begun_when_the_loop_ends_early_never_does
+    begun = []
+    assert_raises(IOError) do
+      looping do
+        Fiber.schedule { nil } # the loop begins here
+        Enumerator.new { |yielder| yielder << Fiber.schedule { (begun << true) && sleep } }.next
+        raise IOError, "body"
+      end
+    end
+    assert_empty begun
+  end
+
   # Two fibers are woken in one turn, and the first one leaves the loop.
   def test_who_was_woken_beside_one_that_left_the_loop_runs_when_it_goes_on
     said = []
@@ -265,6 +341,27 @@ class FiberSchedulerLifecycleTest < Minitest::Test
     assert_equal "child 5\nstatus 0\nparent 0\nparent 1\nparent 2\n", result.out, result.to_s
   end
 
+  def test_a_daemon_is_not_made_in_a_fiber
+    results = scheduled { [-> { Process.daemon }, -> { Enumerator.new { Process.daemon }.next }].map { |daemon| assert_raises(Headway::Error, &daemon) } }
+    results.each { |error| assert_match(/\AProcess.daemon in a fiber/, error.message) }
+  end
+
+  # Ruby 4.0 takes the scheduler from a daemon, as from any forked child.
+  def test_a_daemon_goes_on_with_the_fibers
+    return if RUBY_VERSION >= "4"
+
+    IO.pipe do |reader, writer|
+      process(<<~RUBY, pass: { 9 => writer })
+        out = IO.for_fd(9)
+        2.times { |number| Fiber.schedule { sleep 0.05; out.syswrite("\#{number}\n"); out.syswrite(Headway.offload { sleep 0.01; "offloaded\n" }) } }
+        Process.daemon
+        out.syswrite("daemon\n")
+      RUBY
+      writer.close
+      assert_equal %w[0 1 daemon offloaded offloaded], reader.readlines(chomp: true).sort
+    end
+  end
+
   def test_without_the_gem_the_error_names_it
     result = Harness::RubyProcess.eval(<<~RUBY, "--disable-gems", env: { "RUBYOPT" => nil, "RUBYLIB" => nil })
       require "headway"
@@ -290,7 +387,7 @@ class FiberSchedulerLifecycleTest < Minitest::Test
     last.call
   end
 
-  def process(code)
-    Harness::RubyProcess.eval("require 'headway'; Fiber.set_scheduler(Headway::FiberScheduler.new)\n#{code}", limit: 20)
+  def process(code, **options)
+    Harness::RubyProcess.eval("require 'headway'; Fiber.set_scheduler(Headway::FiberScheduler.new)\n#{code}", limit: 20, **options)
   end
 end

@@ -68,6 +68,42 @@ class OffloadBlockTest < Minitest::Test
     assert_raises(LocalJumpError) { returns }
   end
 
+  def test_a_break_in_a_clause_of_the_block
+    rescued = Headway.offload do
+      raise IOError
+    rescue IOError
+      begin
+        raise KeyError
+      ensure
+        break 7
+      end
+    end
+    assert_equal 7, rescued
+  end
+
+  def test_a_break_of_a_proc_that_it_calls_is_not_its_own
+    in_a_clause = proc do
+      raise IOError
+    rescue IOError
+      break 5
+    end
+    [proc { break 5 }, in_a_clause].each do |foreign|
+      assert_raises(LocalJumpError) { foreign.call }
+      error = assert_raises(LocalJumpError) { Headway.offload { foreign.call } }
+      assert_equal :break, error.reason
+    end
+  end
+
+  # As with a thread that forks.
+  def test_the_child_of_a_fork_without_a_block_ends_with_the_block
+    statuses = ["fork", "fork or exit(3)", "fork or raise('x')", "fork or exit!(Headway.offload { Thread.new { 4 }.value })"].map do |block|
+      result = Harness::RubyProcess.eval("require 'headway'; Process.wait(Headway.offload { #{block} }); print $?.exitstatus", limit: 20)
+      assert_predicate result, :success?, result.to_s
+      result.out
+    end
+    assert_equal %w[0 3 1 4], statuses
+  end
+
   def test_nested
     assert_equal 9, (Headway.offload { Headway.offload { Headway.offload { 9 } } })
   end
@@ -91,6 +127,30 @@ class OffloadBlockTest < Minitest::Test
     Headway.offload { Fiber.set_scheduler(SelectScheduler.new) && Fiber.schedule { sleep(0.01) && ended = true } }
     assert ended
     assert_nil(Headway.offload { Fiber.scheduler })
+  end
+
+  def test_a_scheduler_of_the_block_ends_however_the_block_ends
+    ended_by = []
+    leave = { raise: -> { raise IOError }, throw: -> { throw :out } }
+    leave.each do |name, how|
+      catch(:out) do
+        Headway.offload do
+          Fiber.set_scheduler(SelectScheduler.new)
+          Fiber.schedule { sleep(0.01) && ended_by << name }
+          how.call
+        end
+      rescue IOError
+        nil
+      end
+      assert_nil(Headway.offload { Fiber.scheduler })
+    end
+    Headway.offload do
+      Fiber.set_scheduler(SelectScheduler.new)
+      Fiber.schedule { sleep(0.01) && ended_by << :break }
+      break
+    end
+    assert_nil(Headway.offload { Fiber.scheduler })
+    assert_equal %i[raise throw break], ended_by
   end
 
   def test_a_timeout_in_the_block

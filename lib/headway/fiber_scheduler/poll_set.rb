@@ -21,9 +21,11 @@ module Headway
 
         def wanted(lists)
           events = Hash.new(0)
-          lists.zip([IO::READABLE, IO::WRITABLE, IO::PRIORITY]) { |ios, event| ios&.each { |io| events[IO.try_convert(io).fileno] |= event } }
+          lists.zip([IO::READABLE, IO::WRITABLE, IO::PRIORITY]) { |ios, event| ios&.each { |io| events[descriptor(IO.try_convert(io), event)] |= event } }
           events
         end
+
+        def descriptor(io, event) = event == IO::WRITABLE ? Native.poll_descriptor_to_write(io) : io.fileno
       end
 
       # @param lists [Array<Array<IO>, nil>] as IO.select takes them

@@ -11,6 +11,7 @@ module Headway
       # @return [Process::Status]
       def process_wait(pid, flags)
         return Elsewhere.process_wait(pid, flags) unless here?
+        return on_thread { Elsewhere.process_wait(pid, flags) } unless flags.zero? # a selector knows of ends alone, not of stops
 
         fiber = Fiber.current
         @selecting[fiber] = pid
@@ -30,14 +31,18 @@ module Headway
       # @param host [String] perhaps with the interface's name: fe80::1%eth0
       # @return [Array<String>] addresses
       def address_resolve(host)
-        resolver = Thread.new { addresses(host[/\A[^%]+/]) }
-        resolver.report_on_exception = false
-        resolver.value
-      ensure
-        resolver&.kill
+        on_thread { addresses(host[/\A[^%]+/]) }
       end
 
       private
+
+      def on_thread(&)
+        thread = Thread.new(&)
+        thread.report_on_exception = false
+        thread.value
+      ensure
+        thread&.kill
+      end
 
       def addresses(host)
         Addrinfo.getaddrinfo(host, nil, nil, :STREAM).map(&:ip_address).uniq

@@ -11,11 +11,9 @@ module Headway
 
       private
 
-      def come_back
-        way = Fiber.current_scheduler.then { |scheduler| scheduler.way_back if scheduler.is_a?(FiberScheduler) } unless equal?(Fiber.current)
-        yield
-      ensure
-        way&.fiber = nil
+      def come_back(&)
+        scheduler = Fiber.current_scheduler unless equal?(Fiber.current)
+        scheduler.is_a?(FiberScheduler) ? scheduler.come_back(&) : yield
       end
     end
 
@@ -27,8 +25,13 @@ module Headway
     private_constant :Scheduled, :WayBack
 
     # @api private
-    def way_back
-      WayBack.new(Fiber.current).tap { |way| @selector.push(way) } if here?
+    def come_back(&)
+      return yield unless here?
+
+      @selector.push(way = WayBack.new(Fiber.current))
+      queued(&)
+    ensure
+      way&.fiber = nil
     end
   end
 end

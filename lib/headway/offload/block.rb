@@ -28,23 +28,38 @@ module Headway
       # On a worker.
       def call
         @storage&.each { |key, value| Fiber[key] = value }
-        result = @block.call
-        Fiber.set_scheduler(nil) # one of the block's own: it ends as with its thread
-        result
+        @block.call
       rescue UncaughtThrowError => error
         @leave = error
         nil
       rescue LocalJumpError => error
-        raise unless error.reason == :break
+        raise unless own_break?(error)
 
         error.exit_value
       ensure
-        Block.forget_storage
+        leave_nothing_behind
       end
 
       # Where it was written.
       def leave(value)
         @leave ? throw(@leave.tag, @leave.value) : value
+      end
+
+      private
+
+      # Not that of a proc which was called in it, and whose method is gone: between our call and the break there is the block alone,
+      # and what of it are frames of their own, its rescue and ensure clauses.
+      def own_break?(error)
+        return false unless error.reason == :break && error.backtrace_locations
+
+        inside = error.backtrace_locations[0...-caller_locations(2).size]
+        inside.one? { |location| !location.label.match?(/\A(?:rescue|ensure) in /) }
+      end
+
+      def leave_nothing_behind
+        Fiber.set_scheduler(nil) # one of the block's own: it ends as with its thread
+      ensure
+        Block.forget_storage
       end
     end
   end

@@ -104,6 +104,7 @@ module Headway
       def run
         return false unless take
 
+        pid = Process.pid
         wall_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
         cpu_ns = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond)
         begin
@@ -113,7 +114,7 @@ module Headway
           @cpu_ns = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond) - cpu_ns
           release
         end
-        true
+        Process.pid == pid ? true : end_child
       end
 
       # In a forked child, where no worker is left that could run it or end it.
@@ -151,6 +152,12 @@ module Headway
         @error = nil
       rescue Exception => error
         @error = error
+      end
+
+      # The work forked without a block, and this is the child: nobody waits for the work here, and no other thread is there. It ends as
+      # a thread's child does, with the work.
+      def end_child
+        @error ? raise(@error) : exit
       end
 
       # Nothing is raised any more once @worker is gone; what was raised too late for the work is still pending, and ends here.
