@@ -161,6 +161,14 @@ class TraceTest < TraceCase
     assert_predicate known[:processes].first[:command], :valid_encoding?
   end
 
+  # As of who was named in full, and renamed after Ruby was asked last.
+  def test_a_thread_named_twice_keeps_its_site
+    encoder = TraceEncoder.new.thread(1, "early", "a.rb:1").thread(1, "late").thread(2, "named", "b.rb:1").thread(2, "named", "b.rb:2")
+    threads = trace_of(encoder.events([ms(0), 1, :resumed], [ms(1), 2, :ready]).end).to_h[:threads]
+
+    assert_equal [["late", "a.rb:1"], ["named", "b.rb:2"]], threads.map { |thread| thread.values_at(:name, :site) }
+  end
+
   def test_a_trace_without_events
     known = trace_of(TraceEncoder.new.end).to_h
 
