@@ -46,8 +46,8 @@ class RecorderKilledTest < Harness::RecorderTest
   private
 
   def running(policy)
-    pid = Process.spawn(Harness::RubyProcess::ENVIRONMENT, RbConfig.ruby, "-I", File.expand_path("../../lib", __dir__), "-e", PROGRAM,
-                        file, policy.to_s, out: File::NULL)
+    lib = File.expand_path("../../lib", __dir__)
+    pid = Process.spawn(Harness::RubyProcess::ENVIRONMENT, RbConfig.ruby, "-I", lib, "-e", PROGRAM, file, policy.to_s, out: File::NULL)
     yield pid
   ensure
     begin
@@ -65,7 +65,8 @@ class RecorderKilledTest < Harness::RecorderTest
     return false unless File.exist?(file) && File.size?(file)
 
     trace = analysis
-    (NAMES - trace[:threads].map { |row| row[:name] }).empty? && trace[:marks].any? { |mark| mark[:name] == "early" } && blamed?(trace)
+    unnamed = NAMES - trace[:threads].map { |row| row[:name] }
+    unnamed.empty? && trace[:marks].any? { |mark| mark[:name] == "early" } && blamed?(trace)
   end
 
   def blamed?(trace)

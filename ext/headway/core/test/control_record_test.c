@@ -97,7 +97,8 @@ tells(const char *path, uint32_t number, const char *name, const char *method)
     const struct hw_named_thread *thread = hw_tables_thread(tables, number);
     const struct hw_trace_stack *stack = hw_tables_stack(tables, 2);
     const struct hw_trace_frame *frame = stack ? hw_tables_frame(tables, stack->frames[0]) : NULL;
-    bool told = thread && is(thread->name, name) && (!method || (frame && is(hw_tables_string(tables, frame->method_string), method)));
+    bool told = thread && is(thread->name, name);
+    if (told && method) told = frame && is(hw_tables_string(tables, frame->method_string), method);
     CHECK(analysis.processes[0].damage.what[0] != '\0', "it goes on");
     hw_analysis_free(&analysis);
     return told;
