@@ -85,7 +85,7 @@ struct hw_recorder {
 
     pthread_mutex_t alarm_lock;
     pthread_cond_t alarm_cond;
-    uint64_t alarms;        /* sounded so far */
+    uint64_t alarms, heeded; /* sounded so far; of these, the watch needn't see to any more */
     bool watch_must_end;
     const struct hw_teller *teller; /* who can tell what the watch's dumps and the writer's file need */
     atomic_int undumped;    /* errno of a dump that the watch could not write */

@@ -130,6 +130,9 @@ hw_writer_start(struct hw_recorder *r)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     r->watch_must_end = false;
+    pthread_mutex_lock(&r->alarm_lock);
+    r->heeded = r->alarms; /* here, as events may come before the thread does */
+    pthread_mutex_unlock(&r->alarm_lock);
     r->writer_runs = pthread_create(&r->writer, NULL, r->set.flight ? hw_watch : run, r) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return r->writer_runs;
