@@ -2,8 +2,8 @@
  *
  * hw_blame_sample runs in the job (yield.c): with the GVL, on the holder. It calls rb_profile_frames, which allocates nothing and
  * checks no interrupts, and puts the stack into a table allocated beforehand. Names are looked up later, by hw_blame_resolve: in Ruby
- * methods, at the end of a thread, and in a job of its own when a client of the control socket found one missing. Until then and
- * after, the table keeps the code its frames stand for alive, and where it is: rb_gc_mark pins.
+ * methods, at the end of a thread, and in a job of its own when the recorder's writer or a client of the control socket found one
+ * missing. Until then and after, the table keeps the code its frames stand for alive, and where it is: rb_gc_mark pins.
  *
  * The tables of stacks and strings are changed with the GVL of the main Ractor; threads of others never get here. */
 #include "binding.h"

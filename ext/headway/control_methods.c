@@ -1,4 +1,4 @@
-/* The control socket's methods, and the one thing its server thread needs Ruby for: the names of frames.
+/* The control socket's methods, and the one thing its server thread and the recorder's writer need Ruby for: the names of frames.
  *
  * on_job: with the GVL, on any thread, POSTPONED_JOB and TRAP masked. It calls no method, so nothing of the program runs and no
  * interrupt is checked, and it ends after JOB_NS: what is left is asked for again. */
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define JOB_NS (2 * HW_NS_PER_MS)
+#define JOB_NS (1 * HW_NS_PER_MS) /* some 300 frames */
 
 struct hw_control hw_control;
 

@@ -173,6 +173,21 @@ marks_array(const struct hw_analysis *analysis)
     return marks;
 }
 
+/* [name, count, time, time running, time ready, weight of blame] */
+static VALUE
+works_array(const struct hw_analysis *analysis)
+{
+    VALUE works = rb_ary_new();
+    for (uint32_t i = 0; i < analysis->work_count; i++) {
+        const struct hw_analysed_work *work = &analysis->works[i];
+        if (work->count == 0) continue; /* all of it got a better name */
+        VALUE name = hw_trace_text(hw_tables_string(&analysis->processes[work->process].tables, work->string));
+        rb_ary_push(works, rb_ary_new_from_args(6, name, ULL2NUM(work->count), ULL2NUM(work->time_ns), ULL2NUM(work->running_ns),
+                                                ULL2NUM(work->ready_ns), ULL2NUM(work->blamed_ns)));
+    }
+    return works;
+}
+
 VALUE
 hw_trace_result(const struct hw_analysis *analysis)
 {
@@ -192,5 +207,6 @@ hw_trace_result(const struct hw_analysis *analysis)
     hw_set_number(result, "blames_folded", analysis->blames_folded);
     hw_set(result, "marks", marks_array(analysis));
     hw_set_number(result, "marks_folded", analysis->marks_folded);
+    hw_set(result, "work", works_array(analysis));
     return result;
 }

@@ -40,6 +40,10 @@ module Headway
       reason(answer) unless answer.is_a?(Integer)
     end
 
+    # @param damage [String, nil] what is wrong with a file
+    # @return [Boolean] only that it has no end: its process was killed, or goes on
+    def self.endless?(damage) = damage.to_s.include?("no end block")
+
     # @return [Array<String>]
     attr_reader :paths
 

@@ -137,6 +137,29 @@ class PredictTest < PredictCase
     end
   end
 
+  # Killed before a name was written: it may be a server's.
+  def test_a_trace_cut_short_before_its_names_is_refused
+    events = [[ns(0), 1, :known, 2]]
+    100.times { |i| events << [ns((i * 10) + 2), 1, :suspended] << [ns((i + 1) * 10), 1, :ready] << [ns((i + 1) * 10), 1, :resumed] }
+    path = write(TraceEncoder.new(policy: "observe").events(*events))
+    %w[predict advise].each do |command|
+      status, out, err = run_cli(command, path)
+      assert_equal [1, ""], [status, out]
+      assert_match(/\Aheadway: can't #{command} from this trace: it was cut short before it had its threads' names, .*\n\z/, err)
+    end
+    assert_equal 0, run_cli("predict", write(TraceEncoder.new(policy: "observe").thread(1, "main").events(*events), "named.headway")).first
+  end
+
+  def test_what_an_endless_trace_lacks_is_said
+    events = [[ns(0), 1, :known, 2]]
+    60.times { |i| events << [ns(i * 10), 1, :mark_begin, i % 3] << [ns((i * 10) + 2), 1, :suspended] << [ns((i * 10) + 8), 1, :ready] << [ns((i * 10) + 8), 1, :resumed] << [ns((i * 10) + 9), 1, :mark_end, i % 3] }
+    path = write(TraceEncoder.new(policy: "observe").strings(1 => "order").thread(1, "worker").events(*events))
+    cautions = json_of("predict", path)["cautions"]
+
+    assert_includes cautions, "a trace has no end, as its process was killed or goes on: it was read up to there"
+    assert_includes cautions, "the trace lacks the names of 40 of 60 requests: they count as one class, (unnamed)"
+  end
+
   def test_a_trace_that_was_cut_short_is_read_up_to_there
     bytes = one_thread(2_000) { [1, 1, 4, 1] }.bytes
     path = File.join(@directory, "cut.headway")

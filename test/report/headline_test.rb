@@ -5,25 +5,29 @@ require "headway/report"
 require "report/made_trace"
 
 class HeadlineTest < Minitest::Test
+  FAIR = "With policy fair it would go first: `headway run -- ruby app.rb`."
+
   def test_a_wait_is_put_down_to_the_method
-    assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render`. With policy fair it would go first.", headline(MadeTraces.stalled)
+    assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render` (app/report.rb:12). #{FAIR}",
+                 headline(MadeTraces.stalled)
   end
 
   def test_under_fair_there_is_no_policy_to_recommend
     trace = MadeTraces.stalled
     fair = trace.to_h.merge(processes: trace.to_h[:processes].map { |process| process.merge(policy: "fair") })
 
-    assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render`.", Headway::Report::Headline.of(fair)
+    assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render` (app/report.rb:12).", Headway::Report::Headline.of(fair)
   end
 
   def test_without_blame_to_the_thread
-    assert_equal "worker-3 spent 52 % of its time waiting; 91 % of that behind crunch. With policy fair it would go first.", headline(MadeTraces.stalled(stacks: []))
+    assert_equal "worker-3 spent 52 % of its time waiting; 91 % of that behind crunch. #{FAIR}",
+                 headline(MadeTraces.stalled(stacks: []))
   end
 
   def test_many_holders_in_turn
     turns = (0...6).map { |turn| { name: "io-#{turn}", segments: [[:suspended, turn.to_f], [:running, 1.0], [:suspended, 5.0]] } }
 
-    assert_equal "late spent 60 % of its time waiting, behind 6 threads in turn. With policy fair it would go first.",
+    assert_equal "late spent 100 % of its 6.00 s under load waiting, behind 6 threads in turn. #{FAIR}",
                  headline(MadeTrace.new(threads: [{ name: "late", segments: [[:ready, 6.0], [:suspended, 4.0]] }, *turns]))
   end
 
@@ -62,6 +66,64 @@ class HeadlineTest < Minitest::Test
     two[1][:segments].insert(1, [:ready, 0.001])
     assert_equal "Nobody waited to speak of: 1.00 ms for the GVL over all threads, 1.00 ms at most at a time.",
                  headline(MadeTrace.new(threads: two))
+  end
+
+  # A server that was under load for 2 s and then idled for a minute: what was wrong is no less wrong.
+  def test_idling_afterwards_hides_nothing
+    heavy = { name: "heavy", segments: [[:running, 2.0], [:suspended, 60.0]] }
+    light = { name: "light", segments: [[:ready, 1.2], [:running, 0.1], [:suspended, 60.7]] }
+
+    assert_equal "light spent 57 % of its 2.10 s under load waiting; 100 % of that behind heavy. #{FAIR}",
+                 headline(MadeTrace.new(threads: [heavy, light]))
+    assert_match(/Garbage collection took 48 % of the 2\.10 s under load \(1\.00 s in 1 stop\)/,
+                 headline(MadeTrace.new(threads: [heavy, light], gc: [[0, 0.5, 1.5]])))
+  end
+
+  # Waits of microseconds, or few of them, are nothing to change a policy for.
+  def test_what_is_not_worth_a_change
+    brief = { name: "brief", segments: [[:ready, 0.006], [:running, 0.5], [:suspended, 1.0]] }
+    hog = { name: "hog", segments: [[:running, 0.006], [:suspended, 1.5]] }
+
+    assert_equal "brief spent 1.2 % of its 506 ms under load waiting; 100 % of that behind hog.",
+                 headline(MadeTrace.new(threads: [brief, hog]))
+  end
+
+  WORK = [{ name: "GET /", count: 900, total_s: 10.0, running_s: 0.5, ready_s: 6.0, blamed_s: 0.1 },
+          { name: "GET /report", count: 20, total_s: 8.0, running_s: 6.0, ready_s: 1.0, blamed_s: 0.9 }].freeze
+
+  # Threads of a pool are all alike; what they were at is not.
+  def test_work_says_more_than_threads
+    assert_equal "`GET /` spent 60 % of its 10.0 s waiting for the GVL; 90 % of all waits were behind `Report#render` (app/report.rb:12), " \
+                 "at `GET /report`. #{FAIR}", headline(MadeTraces.stalled(work: WORK))
+    assert_equal "`GET /` spent 60 % of its 10.0 s waiting for the GVL. #{FAIR}", headline(MadeTraces.stalled(work: WORK, stacks: []))
+    nameless = [{ **WORK.first, name: "" }]
+    assert_match(/\Awork without a name spent 60 % .* \(app\/report\.rb:12\)\. /, headline(MadeTraces.stalled(work: nameless)))
+  end
+
+  # A mark around something else is not what the trace is about; nor is work that hardly waited.
+  def test_work_that_waited_for_little_of_it
+    [[0.3, 0.1], [1000.0, 1.0]].each do |total_s, ready_s|
+      assert_match(/\Aworker-3 spent 52 % /, headline(MadeTraces.stalled(work: [{ **WORK.first, total_s: total_s, ready_s: ready_s }])))
+    end
+  end
+
+  def test_work_that_computes_takes_turns
+    work = [{ name: "Crunch", count: 10, total_s: 10.0, running_s: 5.0, ready_s: 4.9, blamed_s: 4.0 }]
+
+    assert_match(/\AOnly work that computes waited, and for its like \(`Crunch`: 49 % of its time\): one GVL is one CPU/,
+                 headline(MadeTraces.stalled(work: work)))
+    brief = [{ **work.first, count: 5000 }]
+    assert_match(/\A`Crunch` spent 49 % /, headline(MadeTraces.stalled(work: brief)))
+  end
+
+  def test_commands
+    { "puma 8.0.2 (tcp://0.0.0.0:3000) [shop]" => "bundle exec puma", "puma: cluster worker 0: 42 [shop]" => "bundle exec puma",
+      "/app/vendor/bundle/ruby/3.4.0/bin/puma -t 5:5" => "bundle exec puma -t 5:5",
+      "sidekiq 7.3.0 shop [0 of 5 busy]" => "bundle exec sidekiq", "-e" => "COMMAND", "" => "COMMAND",
+      "bin/rails server" => "bin/rails server", "x" * 100 => "COMMAND", "a\nb" => "COMMAND" }.each do |command, expected|
+      trace = MadeTraces.stalled(processes: [{ pid: 1, command: command }])
+      assert_equal "headway run -- #{expected}", headline(trace)[/headway run -- [^`]+/], command
+    end
   end
 
   def test_collections

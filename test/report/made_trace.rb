@@ -35,7 +35,7 @@ class MadeTrace
       blame: { samples: @stacks.sum { |stack| stack[:samples] }, weight_s: @stacks.sum(0.0) { |stack| stack[:weight_s] },
                folded: 0, frames: @frames, stacks: @stacks },
       gc: { count: @gc.size, total_s: gc_s, max_s: @gc.map { |_, from, to| to - from }.max || 0.0 },
-      marks: @marks, marks_folded: 0
+      marks: @marks, marks_folded: 0, work: []
     }.merge(@others)
   end
 

@@ -11,7 +11,7 @@ class TraceTest < TraceCase
   def test_what_the_known_trace_says
     known = trace_of(known_trace).to_h
 
-    assert_equal %i[headway schema wall_s processes totals wait_histogram threads blame gc marks marks_folded], known.keys
+    assert_equal %i[headway schema wall_s processes totals wait_histogram threads blame gc marks marks_folded work], known.keys
     assert_equal ["0.1.0", 1, 0.1], known.values_at(:headway, :schema, :wall_s)
     assert_equal [{ id: 0, file: "trace0.headway", pid: 4242, parent_pid: 1, ruby: "3.4.7", command: "ruby server.rb", policy: "fair", preempt: "signal",
                     quantum_ms: 100.0, cpus: 2, started_at: "2023-11-14T22:13:20.000000Z", start_s: 0.0, end_s: 0.1,
@@ -159,6 +159,24 @@ class TraceTest < TraceCase
 
     assert_equal "caf\u{fffd}", known[:threads].first[:name]
     assert_predicate known[:processes].first[:command], :valid_encoding?
+  end
+
+  def test_work_of_one_name_is_one
+    other = TraceEncoder.new.strings(1 => "GET /other", 2 => "request")
+    other.events([ms(0), 3, :mark_begin, 2], [ms(9), 3, :mark_end, 2], [ms(9), 3, :mark_name, 1], [ms(10), 3, :mark_begin, 2],
+                 [ms(14), 3, :mark_end, 2])
+
+    assert_equal [{ name: "request", count: 1, total_s: 0.065, running_s: 0.01, ready_s: 0.041, blamed_s: 0.0 }], trace_of(known_trace).to_h[:work]
+    assert_equal [["request", 2, 0.069, 0.014, 0.041], ["GET /other", 1, 0.009, 0.009, 0.0]],
+                 trace_of(known_trace, other.end).to_h[:work].map { |work| work.values_at(:name, :count, :total_s, :running_s, :ready_s) }
+  end
+
+  # As of who was named in full, and renamed after Ruby was asked last.
+  def test_a_thread_named_twice_keeps_its_site
+    encoder = TraceEncoder.new.thread(1, "early", "a.rb:1").thread(1, "late").thread(2, "named", "b.rb:1").thread(2, "named", "b.rb:2")
+    threads = trace_of(encoder.events([ms(0), 1, :resumed], [ms(1), 2, :ready]).end).to_h[:threads]
+
+    assert_equal [["late", "a.rb:1"], ["named", "b.rb:2"]], threads.map { |thread| thread.values_at(:name, :site) }
   end
 
   def test_a_trace_without_events

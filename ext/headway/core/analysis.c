@@ -38,6 +38,7 @@ hw_analysis_free(struct hw_analysis *analysis)
     free(analysis->threads);
     free(analysis->processes);
     free(analysis->marks);
+    free(analysis->works);
     free(analysis->blames);
     hw_analysis_init(analysis, analysis->lanes);
 }
@@ -142,6 +143,7 @@ pass_file(struct hw_analysis *analysis, struct hw_trace_reader *reader)
     pass.process->damage = reader->damage;
     hw_stream_free(&stream);
     hw_number_map_free(&pass.thread_at);
+    hw_number_map_free(&pass.work_at);
     free(pass.ready);
     return !pass.failed && !atomic_load(&analysis->cancelled);
 }

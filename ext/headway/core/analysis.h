@@ -28,6 +28,15 @@
 /* Bounds of the wait histogram's buckets: 0, then 1, 1.5, 2, 3, 5, 7 times every power of ten from 100 ns on. */
 #define HW_WAIT_BUCKETS 103
 
+#define HW_ANALYSIS_WORKS_MOST 65536 /* names of work, each process's for itself; further ones are left out */
+
+/* What a thread is at; with depth 0 what it was at last, done: and the sums below have it. Until then times are as of its begin. */
+struct hw_thread_work {
+    uint32_t string, depth; /* depth: of marks of this very name */
+    uint64_t time_ns, running_ns, ready_ns, blamed_ns;
+    bool done;
+};
+
 struct hw_analysed_thread {
     uint32_t process, number;
     enum hw_state state;
@@ -47,6 +56,7 @@ struct hw_analysed_thread {
     uint32_t open_mark;             /* the innermost; 0: none */
     uint32_t folded_marks;          /* open ones inside it that are not kept */
     uint32_t ended_mark;            /* the one that ended last; 0: none, or it isn't kept */
+    struct hw_thread_work work;
 };
 
 struct hw_analysed_process {
@@ -71,6 +81,13 @@ struct hw_analysed_mark {
     uint32_t outer;            /* place + 1 */
 };
 
+/* The outermost marks of one name. */
+struct hw_analysed_work {
+    uint32_t process, string;
+    uint64_t count, time_ns, running_ns, ready_ns;
+    uint64_t blamed_ns; /* weight of the blame samples in it */
+};
+
 struct hw_analysed_blame {
     uint32_t thread, stack;
     uint64_t weight_ns, samples;
@@ -82,9 +99,10 @@ struct hw_analysis {
     struct hw_analysed_process *processes;
     struct hw_analysed_thread *threads;
     struct hw_analysed_mark *marks;
+    struct hw_analysed_work *works;
     struct hw_analysed_blame *blames;
-    uint32_t process_count, thread_count, mark_count, blame_count, pair_count;
-    uint32_t thread_capacity, mark_capacity, blame_capacity;
+    uint32_t process_count, thread_count, mark_count, work_count, blame_count, pair_count;
+    uint32_t thread_capacity, mark_capacity, work_capacity, blame_capacity;
     uint64_t marks_folded;
     uint64_t blame_samples, blame_ns, blames_folded; /* folded: samples beyond HW_ANALYSIS_BLAMES_MOST */
     struct hw_durations wait, hold;

@@ -14,6 +14,7 @@ struct hw_pass {
     struct hw_analysis *analysis;
     struct hw_analysed_process *process;
     struct hw_number_map thread_at; /* number -> index of the thread */
+    struct hw_number_map work_at;   /* string -> place in works */
     uint64_t now_ns;
     uint32_t holder;                /* index, or HW_NOBODY */
     uint64_t holder_since_ns;       /* that it holds; that nobody does */
@@ -39,6 +40,11 @@ void hw_pass_blame(struct hw_pass *pass, uint32_t index, uint32_t stack);
 void hw_pass_mark(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *event);
 void hw_pass_close_marks(struct hw_pass *pass, uint32_t index);
 void hw_pass_gc(struct hw_pass *pass, bool runs);
+
+/* analysis_work.c */
+void hw_pass_work(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *event);
+void hw_pass_end_work(struct hw_pass *pass, uint32_t index);
+void hw_pass_blame_work(struct hw_analysed_thread *holder, uint64_t weight_ns);
 
 /* Makes room for one more entry of an array that grows up to `most`. False: it is full. NULL out of memory: fails the pass. */
 bool hw_pass_room(struct hw_pass *pass, void *array, uint32_t count, uint32_t *capacity, uint32_t most, size_t size);

@@ -97,6 +97,7 @@ leave_for_good(struct hw_pass *pass, uint32_t index)
     if (t->exited) return;
     leave(pass, index, HW_SUSPENDED);
     hw_pass_close_marks(pass, index);
+    hw_pass_end_work(pass, index);
     t->state = HW_SUSPENDED;
     t->since_ns = t->end_ns = pass->now_ns;
     t->exited = true;
@@ -172,6 +173,7 @@ thread_event(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *
       case HW_TRACE_BLAME: hw_pass_blame(pass, index, event->value); break;
       case HW_TRACE_MARK_BEGIN: case HW_TRACE_MARK_END: case HW_TRACE_MARK: case HW_TRACE_MARK_NAME:
         hw_pass_mark(pass, index, event);
+        hw_pass_work(pass, index, event);
         break;
       default: break; /* STARTED: it is there now */
     }
@@ -217,6 +219,7 @@ hw_pass_finish(struct hw_pass *pass)
         account(pass, i);
         if (t->state == HW_READY) hw_pass_leaves_ready(pass, i);
         hw_pass_close_marks(pass, i);
+        hw_pass_end_work(pass, i);
         t->end_ns = t->since_ns = pass->now_ns;
     }
     hw_pass_set_holder(pass, HW_NOBODY);

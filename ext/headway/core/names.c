@@ -65,7 +65,7 @@ is_short_for(const char *native, const char *full)
     return false;
 }
 
-void
+bool
 hw_name_of(const struct hw_naming *naming, char *name, size_t capacity)
 {
     char native[NATIVE_LONGEST + 1];
@@ -74,4 +74,5 @@ hw_name_of(const struct hw_naming *naming, char *name, size_t capacity)
     if (found[0]) snprintf(name, capacity, "%s", found);
     else if (naming->main) snprintf(name, capacity, "main");
     else snprintf(name, capacity, "thread %u", naming->number);
+    return found[0] || naming->main;
 }

@@ -19,7 +19,7 @@ struct hw_naming {
 };
 
 struct hw_naming hw_naming_of(const struct hw_thread *thread); /* lock held */
-/* Locks not held: reads a file. */
-void hw_name_of(const struct hw_naming *naming, char *name, size_t capacity);
+/* Locks not held: reads a file. False: nobody knows, and it is called by its number. */
+bool hw_name_of(const struct hw_naming *naming, char *name, size_t capacity);
 
 #endif

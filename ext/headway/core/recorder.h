@@ -7,7 +7,8 @@
  *   start, stop, dump        Ruby methods (stop and dump wait for the disk: without the GVL, where that can be), and the control
  *                            socket's thread
  *   ensure                   Ruby methods, stop
- *   the writer, the watch    native threads of its own, all signals blocked; Ruby doesn't know them
+ *   the writer, the watch    native threads of its own, all signals blocked; Ruby doesn't know them. The writer also sees to it
+ *                            that names come into the file soon, which may not have an end: hw_teller_keep_up, no lock held
  *
  * Locks: recorder.lock protects the encoder's buffers and the file. It is never asked for by a producer, nor with the runtime's
  * lock held, and never held while the disk is waited for but when a file is opened. recorder.alarm_lock is a leaf, held for
@@ -33,6 +34,7 @@
 #include <pthread.h>
 
 #define HW_PATH_LONGEST 4096
+#define HW_TOLD_MOST 1000 /* the youngest threads, whose names the writer looks after */
 
 enum hw_recorder_state { HW_RECORDER_IDLE, HW_RECORDER_STARTING, HW_RECORDER_RUNNING, HW_RECORDER_ENDING };
 
@@ -65,6 +67,12 @@ struct hw_recorder {
     struct hw_encoded written; /* stream: of the tables, so far */
     uint32_t named;            /* the latest thread whose name was written with where it was created */
     uint64_t refreshed_ns;
+    struct hw_told {
+        uint32_t number, name; /* a checksum of what it was called when that was last looked at */
+    } told[HW_TOLD_MOST];
+    uint32_t told_count;
+    uint64_t told_ns, told_events; /* when that was, and how many events there were */
+    uint64_t kept_up_ns;
 
     pthread_t writer;       /* stream: the writer; flight with alarm_ns: the watch */
     pthread_cond_t writer_cond;
@@ -77,9 +85,9 @@ struct hw_recorder {
 
     pthread_mutex_t alarm_lock;
     pthread_cond_t alarm_cond;
-    uint64_t alarms;        /* sounded so far */
+    uint64_t alarms, heeded; /* sounded so far; of these, the watch needn't see to any more */
     bool watch_must_end;
-    const struct hw_teller *teller; /* who can tell what the watch's dumps need */
+    const struct hw_teller *teller; /* who can tell what the watch's dumps and the writer's file need */
     atomic_int undumped;    /* errno of a dump that the watch could not write */
     char undumped_path[HW_PATH_LONGEST];
 };

@@ -1,5 +1,6 @@
 #include "teller.h"
 
+#include "crc32.h"
 #include "feed.h"
 #include "names.h"
 
@@ -25,12 +26,12 @@ somebody_runs(struct hw_runtime *rt)
     return runs;
 }
 
-void
+bool
 hw_teller_name(const struct hw_teller *teller, const struct hw_naming *naming, char *name, size_t capacity)
 {
     struct hw_naming known = *naming;
     if (teller->many_to_many) known.native_id = 0;
-    hw_name_of(&known, name, capacity);
+    return hw_name_of(&known, name, capacity);
 }
 
 void
@@ -50,30 +51,39 @@ hw_teller_await(const struct hw_teller *teller)
 }
 
 struct threads {
-    struct hw_naming *list; /* told: the name in the end */
+    struct named {
+        struct hw_naming naming;
+        char name[sizeof(((struct hw_naming *)0)->told)];
+        bool known;
+    } *list;
     size_t count;
 };
 
+/* The youngest first. */
 static struct threads
-living_threads(const struct hw_teller *teller)
+living_threads(const struct hw_teller *teller, size_t most)
 {
     struct hw_runtime *rt = teller->runtime;
     pthread_mutex_lock(&rt->lock);
-    size_t room = rt->scheduler.living;
+    size_t room = rt->scheduler.living < most ? rt->scheduler.living : most;
     pthread_mutex_unlock(&rt->lock);
     struct threads threads = { .list = malloc((room + 1) * sizeof(*threads.list)) };
     pthread_mutex_lock(&rt->lock);
     for (struct hw_thread *thread = rt->scheduler.threads; threads.list && thread && threads.count < room; thread = thread->next) {
-        threads.list[threads.count++] = hw_naming_of(thread);
+        threads.list[threads.count++].naming = hw_naming_of(thread);
     }
     pthread_mutex_unlock(&rt->lock);
     for (size_t i = 0; i < threads.count; i++) {
-        struct hw_naming *naming = &threads.list[i];
-        char name[sizeof(naming->told)];
-        hw_teller_name(teller, naming, name, sizeof(name));
-        strcpy(naming->told, name);
+        struct named *thread = &threads.list[i];
+        thread->known = hw_teller_name(teller, &thread->naming, thread->name, sizeof(thread->name));
     }
     return threads;
+}
+
+static void
+encode_thread(struct hw_buffer *buffer, const struct named *thread)
+{
+    hw_write_thread(buffer, thread->naming.number, thread->name, strlen(thread->name), "", 0);
 }
 
 /* Those with numbers above `after`. */
@@ -81,8 +91,7 @@ static void
 encode_threads(struct hw_buffer *buffer, const struct threads *threads, uint32_t after)
 {
     for (size_t i = 0; i < threads->count; i++) {
-        const struct hw_naming *naming = &threads->list[i];
-        if (naming->number > after) hw_write_thread(buffer, naming->number, naming->told, strlen(naming->told), "", 0);
+        if (threads->list[i].naming.number > after) encode_thread(buffer, &threads->list[i]);
     }
 }
 
@@ -95,7 +104,7 @@ hw_teller_dump(const struct hw_teller *teller, const char *path)
     struct hw_encoded none = { 0, 0, 0 };
     struct hw_dump dump = { .path = path, .definitions = &definitions };
     hw_feed_instant(rt, &dump);
-    struct threads threads = living_threads(teller);
+    struct threads threads = living_threads(teller, SIZE_MAX);
     encode_threads(&definitions, &threads, 0);
     free(threads.list);
     hw_encode_tables(&definitions, teller->strings, teller->stacks, &none);
@@ -110,10 +119,64 @@ hw_teller_complete(const struct hw_teller *teller)
 {
     struct hw_recorder *recorder = &teller->runtime->recorder;
     hw_teller_await(teller);
-    struct threads threads = living_threads(teller);
+    struct threads threads = living_threads(teller, SIZE_MAX);
     struct hw_buffer *buffer = hw_recorder_definitions(recorder);
     encode_threads(buffer, &threads, recorder->named); /* Ruby knew more of the others */
     hw_encode_tables(buffer, teller->strings, teller->stacks, &recorder->written);
     hw_recorder_definitions_done(recorder);
     free(threads.list);
+}
+
+/* -- a stream that goes on ---------------------------------------------------------------------------------------------- */
+
+/* Each name is a file to be read, so they are looked at less often, and only after something happened. */
+#define NAMES_NS HW_NS_PER_S
+
+/* Both lists are in about the same order: the search begins where the last one ended. */
+static bool
+told_before(const struct hw_recorder *recorder, struct hw_told thread, uint32_t *place)
+{
+    for (uint32_t i = 0; i < recorder->told_count; i++, ++*place) {
+        const struct hw_told *told = &recorder->told[*place % recorder->told_count];
+        if (told->number == thread.number) return told->name == thread.name;
+    }
+    return false;
+}
+
+/* Recorder's lock held. Threads that Ruby has told of are in the file by more than their name, unless they were renamed. */
+static void
+encode_news(struct hw_recorder *recorder, struct hw_buffer *buffer, const struct threads *threads)
+{
+    struct hw_told told[HW_TOLD_MOST];
+    uint32_t place = 0;
+    for (size_t i = 0; i < threads->count; i++) {
+        const struct named *thread = &threads->list[i];
+        uint32_t number = thread->naming.number;
+        told[i] = (struct hw_told){ number, hw_crc32(0, thread->name, strlen(thread->name)) };
+        if (!thread->known || told_before(recorder, told[i], &place)) continue;
+        if (number > recorder->named || strcmp(thread->name, thread->naming.told) != 0) encode_thread(buffer, thread);
+    }
+    memcpy(recorder->told, told, threads->count * sizeof(*told));
+    recorder->told_count = (uint32_t)threads->count;
+}
+
+void
+hw_teller_keep_up(const struct hw_teller *teller, uint64_t now)
+{
+    struct hw_recorder *recorder = &teller->runtime->recorder;
+    struct threads threads = { NULL, 0 };
+    uint64_t events = hw_ring_claimed(&recorder->ring);
+    bool due = events != recorder->told_events && now >= recorder->told_ns + NAMES_NS;
+    if (due) threads = living_threads(teller, HW_TOLD_MOST);
+
+    struct hw_buffer *buffer = hw_recorder_definitions(recorder);
+    if (due) {
+        encode_news(recorder, buffer, &threads);
+        recorder->told_ns = now;
+        recorder->told_events = events;
+    }
+    hw_encode_tables(buffer, teller->strings, teller->stacks, &recorder->written);
+    hw_recorder_definitions_done(recorder);
+    free(threads.list);
+    if (!all_named(teller->stacks)) teller->trigger();
 }

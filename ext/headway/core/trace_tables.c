@@ -101,6 +101,16 @@ add_string(struct hw_tables *tables, struct hw_bytes *bytes)
     return NULL;
 }
 
+/* As keep_text; names come again and again. */
+static bool
+keep_other_text(struct hw_tables *tables, struct hw_trace_text *text, const struct hw_trace_text *before)
+{
+    bool same = text->length == before->length && text->length > 0 && memcmp(text->bytes, before->bytes, text->length) == 0;
+    if (!same) return keep_text(tables, text);
+    *text = *before;
+    return true;
+}
+
 static const char *
 add_thread(struct hw_tables *tables, struct hw_bytes *bytes)
 {
@@ -118,7 +128,9 @@ add_thread(struct hw_tables *tables, struct hw_bytes *bytes)
         if (at) *at = count;
     }
     struct hw_named_thread *place = at ? entry(&tables->threads, (uint32_t)*at, sizeof(*place)) : NULL;
-    if (!place || !keep_text(tables, &thread.name) || !keep_text(tables, &thread.site)) return no_memory;
+    if (!place) return no_memory;
+    if (thread.site.length == 0) thread.site = place->site; /* whoever told only the name doesn't know it */
+    if (!keep_other_text(tables, &thread.name, &place->name) || !keep_other_text(tables, &thread.site, &place->site)) return no_memory;
     *place = thread;
     return NULL;
 }

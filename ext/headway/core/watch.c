@@ -60,13 +60,12 @@ hw_watch(void *arg)
     struct hw_recorder *r = arg;
     unsigned dumps = 0;
     pthread_mutex_lock(&r->alarm_lock);
-    uint64_t seen = r->alarms;
     while (!r->watch_must_end) {
-        if (r->alarms == seen || dumps == MOST_DUMPS) {
+        if (r->alarms == r->heeded || dumps == MOST_DUMPS) {
             hw_cond_wait_until(&r->alarm_cond, &r->alarm_lock, HW_NEVER);
             continue;
         }
-        seen = r->alarms;
+        r->heeded = r->alarms;
         pthread_mutex_unlock(&r->alarm_lock);
         dump(r);
         dumps++;

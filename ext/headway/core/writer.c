@@ -4,6 +4,7 @@
 
 #include "clock.h"
 #include "cond.h"
+#include "teller.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -13,6 +14,8 @@
 #define NS_PER_SLOT 125
 #define SHORTEST_NAP_NS (1 * HW_NS_PER_MS)
 #define LONGEST_NAP_NS (250 * HW_NS_PER_MS)
+/* What becomes known of names is in the file after about a second: it is looked for, and written when it is looked for again. */
+#define KEEP_UP_NS (250 * HW_NS_PER_MS)
 /* Bytes that are worth a write of their own while there is more in the ring. */
 #define ENOUGH_BYTES (256 * 1024)
 
@@ -82,6 +85,18 @@ write_away(struct hw_recorder *r)
     r->writing.length = 0;
 }
 
+/* Lock held; released meanwhile. */
+static void
+keep_up(struct hw_recorder *r)
+{
+    uint64_t now = hw_now_ns();
+    if (r->teller == NULL || now < r->kept_up_ns + KEEP_UP_NS) return;
+    r->kept_up_ns = now;
+    pthread_mutex_unlock(&r->lock);
+    hw_teller_keep_up(r->teller, now);
+    pthread_mutex_lock(&r->lock);
+}
+
 static uint64_t
 nap_ns(const struct hw_recorder *r)
 {
@@ -98,6 +113,7 @@ run(void *arg)
     while (!r->writer_must_end && atomic_load(&r->failure) == 0) {
         bool more = encode_batch(r);
         if (!more) encode_losses(r);
+        keep_up(r);
         if (!more || r->encoded.length >= ENOUGH_BYTES) write_away(r);
         if (!more && !r->writer_must_end) hw_cond_wait_until(&r->writer_cond, &r->lock, hw_now_ns() + nap);
     }
@@ -114,6 +130,9 @@ hw_writer_start(struct hw_recorder *r)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     r->watch_must_end = false;
+    pthread_mutex_lock(&r->alarm_lock);
+    r->heeded = r->alarms; /* here, as events may come before the thread does */
+    pthread_mutex_unlock(&r->alarm_lock);
     r->writer_runs = pthread_create(&r->writer, NULL, r->set.flight ? hw_watch : run, r) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return r->writer_runs;

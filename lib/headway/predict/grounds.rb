@@ -16,6 +16,9 @@ module Headway
       TIMES_MOST = 8
       # Threads of servers: some of them take requests, others help.
       SERVER = /\A(?:puma |sidekiq)/
+      # What the core calls threads and requests whose names the trace doesn't have.
+      NAMELESS_THREAD = "(thread)"
+      NAMELESS_REQUEST = "(unnamed)"
 
       # @param workload [Workload]
       def initialize(workload)
@@ -27,6 +30,7 @@ module Headway
       # @return [String, nil] why nothing can be predicted
       def refusal
         return server_unmarked if server_unmarked?
+        return nameless if nameless?
 
         events, dropped = %i[events dropped].map { |key| @workload.facts[:processes].sum { |process| process[key] } }
         if @workload.count < REQUESTS_LEAST
@@ -50,7 +54,7 @@ module Headway
 
       # @return [Array<String>]
       def cautions
-        [unmarked, idle, untold, growing, rare, damaged].compact
+        [unmarked, idle, untold, growing, rare, unnamed, damaged].compact
       end
 
       # @return [Boolean] delays grow as fast as their number: more of them at a time get no more done
@@ -65,6 +69,16 @@ module Headway
         "no requests are marked, which a server's trace needs: record again with `use Headway::Rack` first in config.ru, or with " \
           "Headway::Sidekiq.install; in Rails gem \"headway\" is enough"
       end
+
+      # Cut short before their names were written, so that a server can't be told by them.
+      def nameless? = !@workload.marked? && damage && @workload.kinds.any? { |kind| kind.name == NAMELESS_THREAD }
+
+      def nameless
+        "it was cut short before it had its threads' names, and no requests are marked: whether it is a server's can't be told; record for " \
+          "longer, and end the process with TERM or Ctrl-C"
+      end
+
+      def damage = @workload.facts[:processes].filter_map { |process| process[:damage] }.first
 
       def things = @workload.marked? ? "requests" : "bursts"
 
@@ -108,9 +122,16 @@ module Headway
         "too rare in the trace for a p99: #{short.first(5).join(", ")}" unless short.empty? || !@workload.marked?
       end
 
+      def unnamed
+        count = @workload.kinds.sum { |kind| kind.name == NAMELESS_REQUEST ? kind.count : 0 }
+        "the trace lacks the names of #{count} of #{@workload.count} requests: they count as one class, #{NAMELESS_REQUEST}" if count.positive?
+      end
+
       def damaged
-        damage = @workload.facts[:processes].filter_map { |process| process[:damage] }.first
-        "a trace is damaged and was read up to there: #{damage}" if damage
+        return unless damage
+        return "a trace has no end, as its process was killed or goes on: it was read up to there" if Trace.endless?(damage)
+
+        "a trace is damaged and was read up to there: #{damage}"
       end
     end
   end

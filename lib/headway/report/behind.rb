@@ -16,8 +16,8 @@ module Headway
       # @param data [Hash] as {Trace#to_h} returns it
       def initialize(data)
         @frames = data.dig(:blame, :frames) || []
-        stacks = data.dig(:blame, :stacks) || []
-        @methods = stacks.group_by { |stack| stack[:thread] }.transform_values { |of_thread| weigh(of_thread) }
+        @stacks = data.dig(:blame, :stacks) || []
+        @methods = @stacks.group_by { |stack| stack[:thread] }.transform_values { |of_thread| parts(weigh(of_thread)) }
       end
 
       # @param thread [Hash] a row of the trace's threads
@@ -28,6 +28,20 @@ module Headway
           @methods.fetch(part[:thread], {}).each { |method, share| shares[method] += share * part[:s] }
         end
         top(shares, thread)
+      end
+
+      # @return [Array(String, Float), nil] the method that held the GVL in most of all waits, and for which share of them
+      def method_of_all = parts(weigh(@stacks)).max_by(&:last)
+
+      # @param method [String]
+      # @return [String, nil] the line of it that weighs most, `file:line`
+      def line_of(method)
+        weights = Hash.new(0.0)
+        @stacks.each do |stack|
+          frame = telling(stack)
+          weights[Labels.place(frame)] += stack[:weight_s] if frame && method_at(frame) == method
+        end
+        weights.max_by(&:last)&.first&.then { |place| place unless place.empty? }
       end
 
       # @return [Array(Integer, Float), nil] the thread it waited for longest, and for which share of its waits
@@ -53,6 +67,10 @@ module Headway
       def weigh(stacks)
         weights = Hash.new(0.0)
         stacks.each { |stack| weights[method_at(telling(stack))] += stack[:weight_s] }
+        weights
+      end
+
+      def parts(weights)
         sum = weights.values.sum
         sum.positive? ? weights.transform_values { |weight| weight / sum } : {}
       end

@@ -34,7 +34,7 @@ module Headway
       def readable(data)
         blame = data[:blame]
         data.merge(processes: clean(data[:processes]), threads: clean(data[:threads]), marks: clean(data[:marks]),
-                   blame: blame.merge(frames: clean(blame[:frames])))
+                   work: clean(data[:work]), blame: blame.merge(frames: clean(blame[:frames])))
       end
 
       def clean(rows)

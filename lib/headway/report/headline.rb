@@ -2,24 +2,30 @@
 
 require_relative "labels"
 require_relative "behind"
+require_relative "busy"
+require_relative "remedy"
 
 module Headway
   module Report
-    # What a trace says, in one or two plain sentences.
+    # What a trace says, in one or two plain sentences: who waited, at what work, behind which line of which work, and what to do.
     class Headline
       # Below this share of its time, or so little in all, a wait is not worth a word of complaint.
       SLIGHT = 0.01
       SLIGHT_S = 0.005
-      # A thread that blocks for less than this share of the time it isn't kept waiting competes for the GVL.
+      # What blocks for less than this share of the time it isn't kept waiting competes for the GVL.
       CPU_BOUND = 0.1
-      # A thread that waited for less than this share of what the longest waiter did is no example of the trouble.
+      # Work that computes for less than this is no competitor either, though it doesn't block: its thread does, before it.
+      BURST_S = 0.005
+      # What waited for less than this share of what the longest waiter did is no example of the trouble.
       MINOR = 0.1
-      # A method or thread that had less than this share of a wait doesn't explain it.
+      # A method, thread or kind of work that had less than this share of a wait doesn't explain it.
       TELLING = 0.25
       # From this share of the time on, garbage collection is worth a sentence.
       MUCH_GC = 0.1
       IDLE = 0.02
-      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :MINOR, :TELLING, :MUCH_GC, :IDLE
+      # Of a path, what tells files apart.
+      PARTS = 2
+      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :MINOR, :TELLING, :MUCH_GC, :IDLE, :PARTS
 
       # @param data [Hash] as {Trace#to_h} returns it
       # @return [String]
@@ -31,8 +37,11 @@ module Headway
         @data = data
         @totals = data[:totals]
         @threads = data[:threads]
+        @work = data[:work]
         @labels = Labels.new(data)
         @behind = Behind.new(data)
+        @busy = Busy.new(data)
+        @remedy = Remedy.new(data)
       end
 
       # @return [String]
@@ -45,12 +54,18 @@ module Headway
       private
 
       def waiting
-        waiters = @threads.select { |thread| share(thread) >= SLIGHT && thread[:ready_s] >= SLIGHT_S }
+        work = complaints(@work)
+        return worked(work) if work.any? && work.sum { |kind| kind[:ready_s] } >= TELLING * @totals[:ready_s]
+
+        waiters = complaints(@threads)
         return calm if waiters.empty?
 
         blocking = waiters.reject { |thread| cpu_bound?(thread) }
-        blocking.empty? ? turns(waiters) : waited(blocking)
+        blocking.empty? ? turns(waiters) { |thread| @labels.thread(thread[:id]) } : waited(blocking)
       end
+
+      # Threads, or kinds of work.
+      def complaints(rows) = rows.select { |row| share(row) >= SLIGHT && row[:ready_s] >= SLIGHT_S }
 
       def calm
         return idle if running_share < IDLE
@@ -66,18 +81,44 @@ module Headway
           "#{duration(@data[:wall_s])}, and nobody waited to speak of."
       end
 
-      def waited(waiters)
-        most = waiters.map { |thread| thread[:ready_s] }.max
-        worst = waiters.select { |thread| thread[:ready_s] >= MINOR * most }.max_by { |thread| share(thread) }
-        alike = waiters.count { |thread| !thread.equal?(worst) && share(thread) >= 0.75 * share(worst) }
-        "#{@labels.thread(worst[:id])} spent #{percent(share(worst))} of its time waiting" \
-          "#{others(alike)}#{cause(worst)}.#{remedy(worst)}"
+      # -- work: what the trace calls its requests and jobs
+
+      def worked(kinds)
+        blocking = kinds.reject { |kind| computes?(kind) }
+        return turns(kinds) { |kind| quoted(kind) } if blocking.empty?
+
+        worst = worst_of(blocking)
+        "#{quoted(worst)} spent #{percent(share(worst))} of its #{duration(worst[:total_s])} waiting for the GVL" \
+          "#{cause_of_all}.#{@remedy.sentence(nil, share(worst))}"
       end
 
-      # As {Summary::Verdict} has it: under fair, what is left comes from threads that block too.
-      def remedy(thread)
-        policy = @data[:processes].find { |process| process[:id] == thread[:process] }&.fetch(:policy)
-        " With policy fair it would go first." unless policy == "fair"
+      # Samples say what held the GVL, not who waited meanwhile: so this is of all that waited.
+      def cause_of_all
+        method, part = @behind.method_of_all
+        return "" unless part && part >= TELLING
+
+        "; #{percent(part)} of all waits were behind #{code(method)}#{culprit}"
+      end
+
+      def culprit
+        kind = @work.max_by { |one| one[:blamed_s] }
+        ", at #{quoted(kind)}" if kind[:blamed_s] >= TELLING * @data[:blame][:weight_s]
+      end
+
+      def computes?(kind)
+        rest = kind[:total_s] - kind[:ready_s]
+        rest - kind[:running_s] < CPU_BOUND * rest && kind[:running_s] >= BURST_S * kind[:count]
+      end
+
+      def quoted(kind) = kind[:name].empty? ? "work without a name" : "`#{Summary::Text.name(kind[:name])}`"
+
+      # -- threads
+
+      def waited(waiters)
+        worst = worst_of(waiters)
+        alike = waiters.count { |thread| !thread.equal?(worst) && share(thread) >= 0.75 * share(worst) }
+        "#{@labels.thread(worst[:id])} spent #{percent(share(worst))} of #{@busy.of_thread(worst).last} waiting" \
+          "#{others(alike)}#{cause(worst)}.#{@remedy.sentence(worst[:process], share(worst))}"
       end
 
       def others(count)
@@ -88,7 +129,7 @@ module Headway
 
       def cause(thread)
         method, part = @behind.method_of(thread)
-        return "; #{percent(part)} of that behind `#{method}`" if part && part >= TELLING
+        return "; #{percent(part)} of that behind #{code(method)}" if part && part >= TELLING
 
         holder, part = @behind.holder_of(thread)
         return "; #{percent(part)} of that behind #{@labels.thread(holder)}" if part && part >= TELLING
@@ -97,38 +138,48 @@ module Headway
         count > 1 ? ", behind #{count} threads in turn" : ""
       end
 
-      def turns(waiters)
-        worst = waiters.max_by { |thread| share(thread) }
-        "Only CPU-bound threads waited, and for one another (#{@labels.thread(worst[:id])}: " \
-          "#{percent(share(worst))} of its time): one GVL is one CPU, so more such threads gain nothing."
+      def cpu_bound?(thread)
+        thread[:suspended_s] < CPU_BOUND * (thread[:running_s] + thread[:suspended_s])
+      end
+
+      # -- both
+
+      def worst_of(rows)
+        most = rows.map { |row| row[:ready_s] }.max
+        rows.select { |row| row[:ready_s] >= MINOR * most }.max_by { |row| share(row) }
+      end
+
+      def code(method)
+        line = @behind.line_of(method)
+        "`#{method}`#{" (#{line.split("/").last(PARTS).join("/")})" if line}"
+      end
+
+      def turns(rows)
+        worst = rows.max_by { |row| share(row) }
+        who = worst[:total_s] ? "work that computes waited, and for its like" : "CPU-bound threads waited, and for one another"
+        time = worst[:total_s] ? "its time" : @busy.of_thread(worst).last
+        "Only #{who} (#{yield worst}: #{percent(share(worst))} of #{time}): one GVL is one CPU, so more such threads gain nothing."
       end
 
       # A collection stops every thread of its process, so the share is of the processes' time.
       def collecting
         collected = @totals[:gc_s]
-        spent = lifetime
+        spent, words = @busy.of_all
         return if spent.zero? || collected / spent < MUCH_GC
 
-        "Garbage collection took #{percent(collected / spent)} of the time " \
+        "Garbage collection took #{percent(collected / spent)} of #{words} " \
           "(#{duration(collected)} in #{@data[:gc][:count]} #{@data[:gc][:count] == 1 ? "stop" : "stops"}), " \
           "and no thread could run meanwhile."
       end
 
-      def cpu_bound?(thread)
-        thread[:suspended_s] < CPU_BOUND * (thread[:running_s] + thread[:suspended_s])
-      end
-
       def running_share
+        lifetime = @data[:processes].sum { |process| process[:end_s] - process[:start_s] }
         lifetime.zero? ? 0.0 : @totals[:running_s] / lifetime
       end
 
-      def lifetime
-        @data[:processes].sum { |process| process[:end_s] - process[:start_s] }
-      end
-
-      def share(thread)
-        time = thread[:running_s] + thread[:ready_s] + thread[:suspended_s]
-        time.zero? ? 0.0 : thread[:ready_s] / time
+      def share(row)
+        time = row[:total_s] || @busy.of_thread(row).first
+        time.zero? ? 0.0 : row[:ready_s] / time
       end
 
       def duration(seconds) = Summary::Text.duration(seconds)

@@ -31,7 +31,7 @@ module Headway
           processes: @processes.each_index.map { |id| process(id) },
           totals: totals, wait_histogram: wait_histogram,
           threads: @raw[:threads].each_index.map { |id| thread(id) },
-          blame: Blame.new(@raw).to_h, gc: gc, marks: marks, marks_folded: @raw[:marks_folded] }
+          blame: Blame.new(@raw).to_h, gc: gc, marks: marks, marks_folded: @raw[:marks_folded], work: work }
       end
 
       def lanes
@@ -131,6 +131,17 @@ module Headway
           process = @raw[:threads][thread][:process]
           { thread: thread, name: name, start_s: time(process, start_ns), end_s: end_ns && time(process, end_ns) }
         end
+      end
+
+      # The same name in several processes is one.
+      def work
+        sums = @raw[:work].each_with_object({}) do |(name, *figures), all|
+          all[name] = all.fetch(name, [0] * figures.size).zip(figures).map(&:sum)
+        end
+        rows = sums.map do |name, (count, *times)|
+          { name: name, count: count, **%i[total_s running_s ready_s blamed_s].zip(times.map { |ns| seconds(ns) }).to_h }
+        end
+        rows.sort_by { |row| [-row[:ready_s], -row[:total_s], row[:name]] }
       end
 
       def lane(process, raw)

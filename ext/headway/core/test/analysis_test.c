@@ -70,6 +70,43 @@ TEST(marks_nest_and_end_with_their_thread)
     hw_analysis_free(&analysis);
 }
 
+static void
+check_work(uint32_t string, uint64_t count, uint64_t time_ns, uint64_t running_ns, uint64_t ready_ns, uint64_t blamed_ns)
+{
+    for (uint32_t i = 0; i < analysis.work_count; i++) {
+        const struct hw_analysed_work *work = &analysis.works[i];
+        if (work->string != string) continue;
+        CHECK_EQUAL(count, work->count);
+        CHECK_EQUAL(time_ns, work->time_ns);
+        CHECK_EQUAL(running_ns, work->running_ns);
+        CHECK_EQUAL(ready_ns, work->ready_ns);
+        CHECK_EQUAL(blamed_ns, work->blamed_ns);
+        return;
+    }
+    CHECK(count == 0, "no work %u", string);
+}
+
+/* Request 1 of thread 1 becomes 7; inside it a mark of another name, and one of the same. Thread 2 waits behind request 4 of
+ * thread 3, which lasts to the end. */
+TEST(work_is_what_outermost_marks_say)
+{
+    ANALYSE(EVENT(100, 1, RESUMED), EVENT(100, 1, MARK_BEGIN, .value = 1), EVENT(110, 1, MARK_BEGIN, .value = 2),
+            EVENT(120, 1, MARK_END, .value = 2), EVENT(121, 1, MARK_NAME, .value = 9), EVENT(125, 1, MARK_BEGIN, .value = 1),
+            EVENT(126, 1, MARK_END, .value = 1), EVENT(130, 1, SUSPENDED), EVENT(140, 1, READY), EVENT(160, 1, RESUMED),
+            EVENT(170, 1, MARK_END, .value = 1), EVENT(170, 1, MARK_NAME, .value = 7), EVENT(171, 1, MARK_END, .value = 3),
+            EVENT(172, 1, MARK_NAME, .value = 8), EVENT(180, 1, MARK_BEGIN, .value = 7), EVENT(185, 1, MARK_END, .value = 7),
+            EVENT(190, 1, SUSPENDED), EVENT(200, 2, RESUMED), EVENT(200, 2, MARK_BEGIN, .value = 5), EVENT(210, 2, SUSPENDED),
+            EVENT(220, 3, RESUMED), EVENT(220, 3, MARK_BEGIN, .value = 4), EVENT(230, 2, READY), EVENT(280, 3, BLAME, .value = 1),
+            EVENT(290, 3, SUSPENDED), EVENT(290, 2, RESUMED), EVENT(300, 2, MARK_END, .value = 5), EVENT(320, 2, SUSPENDED));
+    check_work(7, 2, 75, 45, 20, 0);
+    check_work(5, 1, 100, 20, 60, 0);
+    check_work(4, 1, 100, 70, 0, 50);
+    for (uint32_t none = 1; none < 10; none++) {
+        if (none != 7 && none != 5 && none != 4) check_work(none, 0, 0, 0, 0, 0);
+    }
+    hw_analysis_free(&analysis);
+}
+
 TEST(marks_beyond_the_limit_are_folded)
 {
     size_t count = 3 * HW_ANALYSIS_MARKS_MOST;
@@ -83,6 +120,7 @@ TEST(marks_beyond_the_limit_are_folded)
     CHECK_EQUAL(HW_ANALYSIS_MARKS_MOST, analysis.mark_count);
     CHECK_EQUAL(count / 2 - HW_ANALYSIS_MARKS_MOST, analysis.marks_folded);
     CHECK_EQUAL(10 * count, analysis.marks[0].end_ns);
+    CHECK_EQUAL(1, analysis.work_count);
     hw_analysis_free(&analysis);
     free(events);
 }
@@ -220,7 +258,7 @@ TEST(ten_million_events)
 TESTS(NAMED(a_wait_is_split_among_those_who_held_the_gvl),
       NAMED(blame_weighs_what_waited_since_the_hold_began_or_the_last_sample),
       NAMED(marks_nest_and_end_with_their_thread), NAMED(marks_beyond_the_limit_are_folded),
-      NAMED(gc_is_counted_once_however_often_it_is_told), NAMED(what_is_under_way_at_the_end_counts_as_time_only),
+      NAMED(work_is_what_outermost_marks_say), NAMED(gc_is_counted_once_however_often_it_is_told), NAMED(what_is_under_way_at_the_end_counts_as_time_only),
       NAMED(a_thread_that_resumes_takes_the_gvl_from_who_was_thought_to_have_it), NAMED(wait_buckets_are_in_order),
       NAMED(more_threads_than_are_kept_are_left_out),
       NAMED(threads_of_one_number_in_two_files_are_two), NAMED(ten_million_events))

@@ -77,6 +77,103 @@ TEST(refuses_bad_recordings)
     tear_down();
 }
 
+/* -- a stream that has no end ------------------------------------------------------------------------------------------- */
+
+static bool
+is(struct hw_trace_text text, const char *words)
+{
+    return text.length == strlen(words) && memcmp(text.bytes, words, text.length) == 0;
+}
+
+/* As the file is now: whether the thread is called so, and whether what it is blamed with has names. */
+static bool
+tells(const char *path, uint32_t number, const char *name, const char *method)
+{
+    struct hw_analysis analysis;
+    struct hw_trace_damage damage = { 0 };
+    hw_analysis_init(&analysis, false);
+    CHECK(hw_analysis_add(&analysis, path, UINT64_MAX, &damage), "%s", damage.what);
+    const struct hw_tables *tables = &analysis.processes[0].tables;
+    const struct hw_named_thread *thread = hw_tables_thread(tables, number);
+    const struct hw_trace_stack *stack = hw_tables_stack(tables, 2);
+    const struct hw_trace_frame *frame = stack ? hw_tables_frame(tables, stack->frames[0]) : NULL;
+    bool told = thread && is(thread->name, name);
+    if (told && method) told = frame && is(hw_tables_string(tables, frame->method_string), method);
+    CHECK(analysis.processes[0].damage.what[0] != '\0', "it goes on");
+    hw_analysis_free(&analysis);
+    return told;
+}
+
+static bool
+comes_to_tell(const char *path, uint32_t number, const char *name, const char *method)
+{
+    for (int looks = 0; looks < 2000; looks++) {
+        if (tells(path, number, name, method)) return true;
+        usleep(5000);
+    }
+    return false;
+}
+
+/* What Ruby's job does. */
+static void
+name_frames(const char *method)
+{
+    for (uint32_t i = 0; i < stacks.frame_count; i++) {
+        if (stacks.frames[i].method) continue;
+        stacks.frames[i].file = hw_strings_number(&strings, "a.rb", 4);
+        stacks.frames[i].method = hw_strings_number(&strings, method, strlen(method));
+    }
+}
+
+static void
+happens(struct hw_thread *thread)
+{
+    hw_runtime_event(&runtime, thread, HW_EVENT_READY);
+    hw_runtime_event(&runtime, thread, HW_EVENT_RESUMED);
+    hw_runtime_event(&runtime, thread, HW_EVENT_SUSPENDED);
+}
+
+TEST(names_are_there_though_nothing_ended)
+{
+    set_up();
+    CHECK(hw_control_open(&control) == NULL);
+    control.teller.many_to_many = true; /* all of these have the one native thread there is here */
+    char path[128], options[256];
+    struct hw_thread *thread = hw_runtime_add(&runtime, HW_SUSPENDED, true), *other = hw_runtime_add(&runtime, HW_SUSPENDED, true);
+    snprintf(path, sizeof(path), "%s/out.headway", directory);
+    snprintf(options, sizeof(options), J("{'file':'%s'}"), path);
+    CHECK(records(options, "stream"));
+    hw_recorder_name_thread(&runtime.recorder, other->number, "told in full", 12, "a.rb:1", 6);
+    runtime.recorder.named = other->number; /* as after Ruby told of both */
+    hw_runtime_set_name(&runtime, thread, "worker", 6);
+    hw_runtime_set_name(&runtime, other, "told", 4);
+    struct hw_thread *late = hw_runtime_add(&runtime, HW_SUSPENDED, true);
+    hw_runtime_set_name(&runtime, late, "late", 4);
+    happens(late);
+    CHECK(comes_to_tell(path, late->number, "late", NULL));
+
+    hw_runtime_set_name(&runtime, late, "later", 5);
+    atomic_store(&names_due, false);
+    CHECK_EQUAL(2, hw_stacks_add(&stacks, (const uintptr_t[]){ 16 }, (const int[]){ 1 }, 1, 1));
+    while (!atomic_load(&names_due)) usleep(1000); /* asked for, though everybody sleeps */
+    CHECK(!tells(path, late->number, "later", "Heavy#grind"), "a stack is not told before its frames have names");
+    name_frames("Heavy#grind");
+    happens(late);
+    CHECK(comes_to_tell(path, late->number, "later", "Heavy#grind"));
+    CHECK(tells(path, other->number, "told in full", NULL), "what Ruby told is left alone");
+
+    struct hw_recorder_status before, after;
+    CHECK(hw_recorder_status(&runtime.recorder, &before));
+    usleep(1500000);
+    CHECK(hw_recorder_status(&runtime.recorder, &after));
+    CHECK_EQUAL(before.bytes, after.bytes); /* nothing new */
+    CHECK(records("false", "stream"));
+    hw_runtime_event(&runtime, late, HW_EVENT_EXITED);
+    hw_runtime_event(&runtime, other, HW_EVENT_EXITED);
+    hw_runtime_event(&runtime, thread, HW_EVENT_EXITED);
+    tear_down();
+}
+
 /* Nobody takes the GVL away from a thread that keeps it: the dump is there while another waits. */
 TEST(a_wait_that_lasts_is_dumped)
 {
@@ -105,4 +202,5 @@ TEST(a_wait_that_lasts_is_dumped)
     tear_down();
 }
 
-TESTS({ "records", records_to_a_file }, { "bad recordings", refuses_bad_recordings }, { "lasting wait", a_wait_that_lasts_is_dumped })
+TESTS({ "records", records_to_a_file }, { "bad recordings", refuses_bad_recordings },
+      { "names without an end", names_are_there_though_nothing_ended }, { "lasting wait", a_wait_that_lasts_is_dumped })

@@ -1,0 +1,121 @@
+/* Work: what the outermost marks of a thread say it is at, summed up by their names, however many there are of them. A thread's
+ * work begins with a mark and ends with the end of the same name; what else is marked meanwhile is part of it. */
+#include "analysis_pass.h"
+
+/* NULL: there are too many names, or no memory. */
+static struct hw_analysed_work *
+work_named(struct hw_pass *pass, uint32_t string)
+{
+    struct hw_analysis *analysis = pass->analysis;
+    uint64_t *place = string == UINT32_MAX ? NULL : hw_number_map_find(&pass->work_at, string);
+    if (place) return &analysis->works[*place];
+    if (string == UINT32_MAX || !hw_pass_room(pass, &analysis->works, analysis->work_count, &analysis->work_capacity,
+                                              HW_ANALYSIS_WORKS_MOST, sizeof(*analysis->works))) return NULL;
+    place = hw_number_map_put(&pass->work_at, string);
+    if (!place) {
+        pass->failed = true;
+        return NULL;
+    }
+    *place = analysis->work_count++;
+    analysis->works[*place] = (struct hw_analysed_work){ .process = analysis->process_count - 1, .string = string };
+    return &analysis->works[*place];
+}
+
+static void
+count(struct hw_pass *pass, const struct hw_thread_work *done)
+{
+    struct hw_analysed_work *work = work_named(pass, done->string);
+    if (!work) return;
+    work->count++;
+    work->time_ns += done->time_ns;
+    work->running_ns += done->running_ns;
+    work->ready_ns += done->ready_ns;
+    work->blamed_ns += done->blamed_ns;
+}
+
+static void
+discount(struct hw_pass *pass, const struct hw_thread_work *done)
+{
+    struct hw_analysed_work *work = work_named(pass, done->string);
+    if (!work) return;
+    work->count--;
+    work->time_ns -= done->time_ns;
+    work->running_ns -= done->running_ns;
+    work->ready_ns -= done->ready_ns;
+    work->blamed_ns -= done->blamed_ns;
+}
+
+/* Who marks runs; of one that doesn't, as its work ended elsewhere, the wait that is under way is left out. */
+static uint64_t
+running_ns(const struct hw_pass *pass, const struct hw_analysed_thread *thread)
+{
+    return thread->time_ns[HW_RUNNING] + (thread->state == HW_RUNNING ? pass->now_ns - thread->since_ns : 0);
+}
+
+static void
+finish(struct hw_pass *pass, struct hw_analysed_thread *thread, uint64_t running_ns)
+{
+    struct hw_thread_work *work = &thread->work;
+    work->depth = 0;
+    work->time_ns = pass->now_ns - work->time_ns;
+    work->running_ns = running_ns - work->running_ns;
+    work->ready_ns = thread->time_ns[HW_READY] - work->ready_ns;
+    work->done = true;
+    count(pass, work);
+}
+
+static void
+begin(struct hw_pass *pass, struct hw_analysed_thread *thread, uint32_t string)
+{
+    struct hw_thread_work *work = &thread->work;
+    if (work->depth > 0) {
+        work->depth += work->string == string;
+        return;
+    }
+    *work = (struct hw_thread_work){ .string = string, .depth = 1, .time_ns = pass->now_ns, .running_ns = running_ns(pass, thread),
+                                     .ready_ns = thread->time_ns[HW_READY] };
+}
+
+static void
+end(struct hw_pass *pass, struct hw_analysed_thread *thread, uint32_t string)
+{
+    struct hw_thread_work *work = &thread->work;
+    work->done = false; /* if it was: another mark ended since */
+    if (work->depth > 0 && work->string == string && --work->depth == 0) finish(pass, thread, running_ns(pass, thread));
+}
+
+/* Of the mark that ended last, which is the work if that has just ended. */
+static void
+rename_last(struct hw_pass *pass, struct hw_analysed_thread *thread, uint32_t string)
+{
+    struct hw_thread_work *work = &thread->work;
+    if (!work->done) return;
+    discount(pass, work);
+    work->string = string;
+    count(pass, work);
+}
+
+void
+hw_pass_work(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *event)
+{
+    struct hw_analysed_thread *thread = &pass->analysis->threads[index];
+    switch (event->kind) {
+      case HW_TRACE_MARK_BEGIN: begin(pass, thread, event->value); break;
+      case HW_TRACE_MARK_END: end(pass, thread, event->value); break;
+      case HW_TRACE_MARK_NAME: rename_last(pass, thread, event->value); break;
+      default: break;
+    }
+}
+
+void
+hw_pass_end_work(struct hw_pass *pass, uint32_t index)
+{
+    struct hw_analysed_thread *thread = &pass->analysis->threads[index];
+    if (thread->work.depth > 0) finish(pass, thread, thread->time_ns[HW_RUNNING]); /* what was under way is in it */
+}
+
+void
+hw_pass_blame_work(struct hw_analysed_thread *holder, uint64_t weight_ns)
+{
+    if (holder->work.depth > 0) holder->work.blamed_ns += weight_ns;
+}

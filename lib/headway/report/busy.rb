@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+module Headway
+  module Report
+    # What times are a share of. A server that nobody calls is idle, and so are its threads: of the whole time any wait would be
+    # little. So shares are of the time in which somebody ran or was ready, where that is much less.
+    class Busy
+      # Of a time that is busy for less than this, the rest is left out.
+      MOSTLY = 0.8
+      private_constant :MOSTLY
+
+      # @param data [Hash] as {Trace#to_h} returns it
+      def initialize(data)
+        @processes = data[:processes]
+        @threads = data[:threads].group_by { |thread| thread[:process] }
+      end
+
+      # @param thread [Hash] a row of the trace's threads
+      # @return [Array(Float, String)] seconds, and what they are
+      def of_thread(thread)
+        choose(thread.values_at(:running_s, :ready_s, :suspended_s).sum, busy_s(thread[:process]), "its")
+      end
+
+      # @return [Array(Float, String)] of all processes
+      def of_all
+        all_s = @processes.sum { |process| process[:end_s] - process[:start_s] }
+        choose(all_s, @processes.sum { |process| busy_s(process[:id]) }, "the")
+      end
+
+      private
+
+      def choose(all_s, busy_s, whose)
+        return [all_s, "#{whose} time"] if busy_s >= MOSTLY * all_s
+
+        [busy_s, "#{whose} #{Summary::Text.duration(busy_s)} under load"]
+      end
+
+      # Somebody ran, or waited while nobody did: of the latter, as much as the thread that had most of it. So none waited for longer.
+      def busy_s(process)
+        threads = @threads.fetch(process, [])
+        free_s = threads.map { |thread| thread[:waited_for].sum { |part| part[:thread] ? 0.0 : part[:s] } }
+        threads.sum { |thread| thread[:running_s] } + (free_s.max || 0.0)
+      end
+    end
+  end
+end

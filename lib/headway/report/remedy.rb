@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+module Headway
+  module Report
+    # What to do about waits: have policy fair, in one line, where the figures say that it helps.
+    class Remedy
+      # Shorter waits are none that policy fair was made for, and smaller shares are worth no change.
+      LONG_S = 0.01
+      MUCH = 0.05
+      # Longer commands would hide what is said.
+      COMMAND_LONGEST = 60
+      # What servers call themselves instead of their command: puma 8.0.2 (tcp://...) [shop]
+      TITLE = /\A(puma|sidekiq)\b.*\[.*\]/
+      # Where Bundler found them.
+      SERVER = %r{\A\S*/(?:bin|exe)/(puma|sidekiq|rackup|falcon)(?= |\z)}
+      private_constant :LONG_S, :MUCH, :COMMAND_LONGEST, :TITLE, :SERVER
+
+      # @param data [Hash] as {Trace#to_h} returns it
+      def initialize(data)
+        @processes = data[:processes]
+        @longest_s = data[:totals][:wait][:max_s]
+      end
+
+      # As {Summary::Verdict} has it: under fair, what is left comes from threads that block too.
+      #
+      # @param process [Integer, nil] the waiter's id; nil: work of any
+      # @param share [Float] of its time that it waited
+      # @return [String] a sentence; "" when there is nothing to advise
+      def sentence(process, share)
+        process = process ? @processes.find { |one| one[:id] == process } : @processes.find { |one| one[:policy] != "fair" }
+        return "" if process.nil? || process[:policy] == "fair" || @longest_s < LONG_S || share < MUCH
+
+        " With policy fair it would go first: `headway run -- #{command(process)}`."
+      end
+
+      private
+
+      def command(process)
+        text = process[:command].to_s.sub(SERVER, 'bundle exec \1')
+        return "bundle exec #{text[TITLE, 1]}" if TITLE.match?(text)
+
+        text.empty? || text.size > COMMAND_LONGEST || text.start_with?("-") || text.match?(/[^[:print:]]/) ? "COMMAND" : text
+      end
+    end
+  end
+end
