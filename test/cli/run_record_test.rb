@@ -51,6 +51,39 @@ class RunRecordTest < Minitest::Test
     end
   end
 
+  # In a directory each trace has a name of its own, and would stay.
+  def test_what_only_looked_for_the_program_leaves_no_trace
+    in_directory do |directory|
+      write(directory, "Gemfile", "")
+      write(directory, "program", "#!/usr/bin/env ruby\n#{PROGRAM}", 0o755)
+      bundler = Gem.bin_path("bundler", "bundle")
+      exec = "exec(RbConfig.ruby, '-e', #{PROGRAM.dump})"
+      { "as rails does" => [RbConfig.ruby, "-e", exec], "of another Ruby" => [bundler, "exec", RbConfig.ruby, "-e", PROGRAM],
+        "loaded" => [bundler, "exec", "./program"] }.each do |what, command|
+        result = headway("run", "--record=traces/", *command, chdir: traces_in(directory))
+        assert_quiet_success result
+        assert_includes only_trace(directory, what)[:threads].map { |row| row[:name] }, "napper"
+      end
+    end
+  end
+
+  def test_what_had_threads_before_it_became_another_program_keeps_its_trace
+    in_directory do |directory|
+      headway_ruby("#{PROGRAM}sleep 0.1; exec(RbConfig.ruby, '-e', #{PROGRAM.dump})", "--record=traces/", chdir: traces_in(directory))
+      assert_equal 2, Dir.children(File.join(directory, "traces")).size
+    end
+  end
+
+  def test_a_program_that_bundler_loads_in_a_child_is_recorded
+    in_directory do |directory|
+      write(directory, "Gemfile", "")
+      write(directory, "program", "#!/usr/bin/env ruby\n#{PROGRAM}", 0o755)
+      bundle = [RbConfig.ruby, Gem.bin_path("bundler", "bundle")].join(" ")
+      headway("run", "--record=traces/", "sh", "-c", "#{bundle} exec ./program; #{bundle} --version; true", chdir: traces_in(directory))
+      assert_includes only_trace(directory, "child")[:threads].map { |row| row[:name] }, "napper"
+    end
+  end
+
   def test_a_relative_path_means_where_the_command_was_started
     in_directory do |directory|
       headway_ruby("Dir.chdir('/'); #{PROGRAM}", "--record=out.headway", chdir: directory)
@@ -111,5 +144,19 @@ class RunRecordTest < Minitest::Test
 
     assert_equal "1\n", result.out
     assert_match(/HEADWAY=0 is set.*without a trace/, result.err)
+  end
+
+  private
+
+  def traces_in(directory)
+    FileUtils.rm_rf(File.join(directory, "traces"))
+    FileUtils.mkdir(File.join(directory, "traces"))
+    directory
+  end
+
+  def only_trace(directory, what)
+    names = Dir.children(File.join(directory, "traces"))
+    assert_equal 1, names.size, what
+    Headway::Trace.open(File.join(directory, "traces", names.first)).to_h.tap { |trace| assert_nil trace[:processes].first[:damage], what }
   end
 end
