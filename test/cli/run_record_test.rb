@@ -69,7 +69,8 @@ class RunRecordTest < Minitest::Test
 
   def test_what_had_threads_before_it_became_another_program_keeps_its_trace
     in_directory do |directory|
-      headway_ruby("#{PROGRAM}sleep 0.1; exec(RbConfig.ruby, '-e', #{PROGRAM.dump})", "--record=traces/", chdir: traces_in(directory))
+      written = "sleep 0.01 until Dir['traces/*'].any? { |file| Headway::Trace.open(file).to_h[:threads].size > 1 }; "
+      headway_ruby("#{PROGRAM}#{written}exec(RbConfig.ruby, '-e', #{PROGRAM.dump})", "--record=traces/", chdir: traces_in(directory))
       assert_equal 2, Dir.children(File.join(directory, "traces")).size
     end
   end
@@ -110,6 +111,24 @@ class RunRecordTest < Minitest::Test
     end
   end
 
+  # Ctrl-C in a terminal reaches the command without us; one that comes to us alone doesn't.
+  def test_an_interrupt_reaches_a_supervised_command_once
+    code = "n = 0; trap(:INT) { n += 1 }; $stdout.sync = true; puts $$; sleep 0.01 until n > 0; sleep 2; puts n"
+    supervised(code) { |run| Process.kill(:INT, run) }
+    supervised(code) { |run| Process.kill(:INT, -run) }
+  end
+
+  def test_each_interrupt_is_told_from_those_before_it
+    code = "n = 0; trap(:INT) { n += 1 }; $stdout.sync = true; puts $$; 4.times { |i| sleep 0.01 until n > i; puts n }; sleep 2; puts n"
+    supervised(code, "4\n") do |run, output|
+      [-run, run, -run, run].each_with_index do |whom, i|
+        sleep 1.5 # by then it is known of the last one whom it was for
+        Process.kill(:INT, whom)
+        assert_equal "#{i + 1}\n", output.gets
+      end
+    end
+  end
+
   # Nobody would end it any more.
   def test_a_signal_before_it_can_be_passed_on_leaves_no_command_behind
     reader, writer = IO.pipe
@@ -147,6 +166,23 @@ class RunRecordTest < Minitest::Test
   end
 
   private
+
+  # In a process group of its own, as a shell has it.
+  def supervised(code, last = "1\n")
+    in_directory do |directory|
+      output, writer = IO.pipe
+      run = Process.spawn(CLEAN, RbConfig.ruby, EXE, "run", "--report=out.html", "--", RbConfig.ruby, "-e", code, out: writer,
+                          err: File::NULL, chdir: directory, pgroup: true)
+      writer.close
+      output.gets
+      yield run, output
+      assert_equal last, output.gets
+      assert_predicate Process.wait2(run).last, :success?
+      assert_path_exists File.join(directory, "out.html")
+    ensure
+      output&.close
+    end
+  end
 
   def traces_in(directory)
     FileUtils.rm_rf(File.join(directory, "traces"))
