@@ -20,8 +20,17 @@ module Headway
 
       def load_library(library)
         require(library)
-      rescue LoadError
-        raise Error, "-r #{library}: there is no such library"
+      rescue LoadError => error
+        raise Error, "-r #{library}: #{missing(library, error)}"
+      end
+
+      # It may be there and itself require what isn't.
+      def missing(library, error)
+        return "there is no such library" if error.path == library
+
+        what = error.path ? "it requires #{error.path}, and there is no such library" : error.message.lines.first.to_s.chomp
+        place = error.backtrace_locations&.find { |one| one.absolute_path && !one.path.match?(%r{rubygems/core_ext|bundled_gems\.rb|<internal:}) }
+        "#{what}#{" (#{place.path}:#{place.lineno})" if place}"
       end
 
       def from_code(code)
