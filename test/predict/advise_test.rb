@@ -125,6 +125,16 @@ class AdviseTest < PredictCase
     assert_equal "bundle exec headway run -x -- bundle exec sidekiq", changes["sidekiq 8.0 app [0 of 5 busy]"]
   end
 
+  # Of a file's name each process but one would make another.
+  def test_several_processes_are_verified_with_a_directory
+    several = json_of("advise", mixed(cpus: 4))
+    assert_operator several.dig("recommended", "processes"), :>, 1
+    assert_match(/\Amkdir after\b/, several["verify"].first)
+    assert_match(/ --record after -- /, several["verify"][1])
+    assert_match(/\Aheadway predict after /, several["verify"][2])
+    assert_match(/ --record after\.headway -- /, json_of("advise", mixed(cpus: 1))["verify"].first)
+  end
+
   def test_headway_is_to_be_loaded_only_where_it_is_not
     load = lambda do |command|
       Headway::Advise::Changes.new(Headway::Workload.open(mixed(command:)), setting(5), setting(5, policy: :fair), directory: @directory).words.grep(/load/)
