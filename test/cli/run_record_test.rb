@@ -99,6 +99,37 @@ class RunRecordTest < Minitest::Test
       assert_bad_usage(/no directory/, headway_ruby("", "--record=/nonexistent/"))
       assert_bad_usage(/--record is ".*out%q": %q is no place to be filled in; give %h/, headway_ruby("", "--record=out%q"))
       assert_bad_usage(/no directory/, headway_ruby("", "--report=/nonexistent/out.html"))
+      assert_bad_usage(/--report is "out\.txt": give a name that ends in \.html.*headway report FILE with --perfetto, .*--json$/,
+                       headway_ruby("", "--report=out.txt", chdir: directory))
+      assert_empty Dir.children(directory)
+    end
+  end
+
+  # Root may write everywhere, it seems.
+  def test_a_place_where_nothing_can_be_made_is_refused_before_the_start
+    skip "no /proc here" unless File.directory?("/proc/self")
+    assert_bad_usage(%r{--record: /proc/x\.headway cannot be written}, headway_ruby("puts 1", "--record=/proc/x.headway"))
+    assert_bad_usage(%r{--record: /proc/%h-%p-%t\.headway cannot be written}, headway_ruby("puts 1", "--record=/proc/"))
+    assert_bad_usage(%r{--report: /proc/x\.html cannot be written}, headway_ruby("puts 1", "--report=/proc/x.html"))
+  end
+
+  def test_other_files_there_may_have_any_name
+    in_directory do |directory|
+      File.write(File.join(directory, "gr\xFC\xDFe".b), "")
+      result = headway_ruby(PROGRAM, "--record=out.headway", "--report=out.html", chdir: directory)
+      assert_match(/\Aheadway: report written to .*\n\z/, result.err)
+    rescue Errno::EILSEQ
+      skip "not on this file system"
+    end
+  end
+
+  def test_a_page_may_have_any_name_for_one
+    in_directory do |directory|
+      ["a%q.html", "B.HTM", "c"].each do |name|
+        assert_predicate headway_ruby(PROGRAM, "--report=#{name}", chdir: directory), :success?
+        assert_path_exists File.join(directory, name)
+      end
+      assert_equal 3, Dir.children(directory).size
     end
   end
 
