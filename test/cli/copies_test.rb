@@ -56,6 +56,18 @@ class CopiesTest < Minitest::Test
     assert_equal "9.9.9\n", result.out, other
   end
 
+  # As from a checkout, or from the gem unpacked.
+  def test_a_path_in_the_gemfile_to_a_copy_that_was_not_built
+    copy = bundle_another("9.9.9")
+    FileUtils.rm_rf(Dir[File.join(copy, "lib/headway/{,*/}headway.#{RbConfig::CONFIG["DLEXT"]}")])
+    code = ["exec", RbConfig.ruby, "-e", "require 'headway'; Headway.start"]
+    said = -> { Harness::RubyProcess.run(*bundler, *code, pass: { chdir: @directory }, env: ENVIRONMENT).err }
+    assert_match(/not built for this Ruby.*: gem pristine headway builds it.*path:, which builds nothing/, said.call)
+    FileUtils.mkdir(File.join(copy, "bin"))
+    FileUtils.touch(File.join(copy, "bin/setup"))
+    assert_match(/not built for this Ruby.*: run bin\/setup in #{copy}$/, said.call)
+  end
+
   private
 
   def bundler = [Gem.bin_path("bundler", "bundle")]
