@@ -75,8 +75,8 @@ module Headway
         Headway::Recorder.start(:file => path)
       end
 
-      # By exec a process may become one program after the other, and their names differ by the time. (Where they don't, the next trace
-      # replaces the last.)
+      # By exec a process may become one program after the other, and their names differ by the time. (Where they don't, the next
+      # trace replaces the last.)
       def record_beside_others(path)
         return if TOOLS.include?(File.basename($PROGRAM_NAME)) && Process.pid.to_s != ENV["HEADWAY_RUN_PID"]
 

@@ -32,7 +32,7 @@ module Headway
   autoload :Workload, File.expand_path("workload", __dir__)
 
   if Platform.reason.nil?
-    # What bin/setup made, or installing the gem; by the load path, where another copy's may be found, only if RubyGems keeps it apart.
+    # As bin/setup or RubyGems made it. By the load path, where another copy's may be found, only if RubyGems keeps it apart.
     made = [RbConfig::CONFIG["ruby_version"][/\d+\.\d+/], "."]
            .map { |directory| File.expand_path("#{directory}/headway.#{RbConfig::CONFIG["DLEXT"]}", __dir__) }
     begin

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 module Headway
-  # Two copies of the gem may meet in a process: `headway run` brings its own, and the bundle has another. The first one stays, whole:
-  # Ruby files of one over the native extension of the other is neither. What the other's files are required for, this one's are.
+  # Two copies of the gem may meet in a process: `headway run` brings its own, and the bundle has another. The first one stays,
+  # whole, as Ruby files of one over the native extension of the other are neither: where a file of the other is required, this
+  # one's is loaded.
   module Copies
     LIB = File.dirname(__dir__).freeze
     private_constant :LIB

@@ -55,7 +55,8 @@ module Headway
       def remedy
         return "run bin/setup in #{ROOT}" if File.exist?(File.join(ROOT, "bin/setup"))
 
-        "gem pristine headway builds it, in a bundle bundle pristine headway (not where the Gemfile has path:, which builds nothing: give git: there)"
+        "gem pristine headway builds it, in a bundle bundle pristine headway (not where the Gemfile has path:, which builds " \
+          "nothing: give git: there)"
       end
 
       def number(version)

@@ -11,7 +11,8 @@ class CopiesTest < Minitest::Test
 
   LOADED = '$LOADED_FEATURES.grep(/headway/).map { |file| file.sub(%r{/headway(/.*)?\.\w+\z}, "") }.uniq'
   # The programs of gems beside those that Bundler finds by itself.
-  ENVIRONMENT = CommandLine::CLEAN.merge("PATH" => [*Gem.path.map { |path| File.join(path, "bin") }, ENV["PATH"]].join(File::PATH_SEPARATOR)).freeze
+  PROGRAMS = Gem.path.map { |path| File.join(path, "bin") }
+  ENVIRONMENT = CommandLine::CLEAN.merge("PATH" => [*PROGRAMS, ENV["PATH"]].join(File::PATH_SEPARATOR)).freeze
 
   def setup
     super
@@ -34,8 +35,8 @@ class CopiesTest < Minitest::Test
       assert_equal [Headway::VERSION, File.join(ROOT, "lib")], [lines.first, *lines.grep(%r{/lib\z})], lines.join("\n")
       assert_match(/\Agvl|headway_/, get(port, "/metrics").body)
       refute_match(/warning|already initialized/, log.call)
-      assert_equal ["headway: #{Headway::VERSION} in #{ROOT}/lib is at work, and 9.9.9 in #{other}/lib is left out: for that one, " \
-                    "bundle exec headway run ...\n"], log.call.lines.grep(/\Aheadway:/)
+      assert_equal ["headway: #{Headway::VERSION} in #{ROOT}/lib is at work, and 9.9.9 in #{other}/lib is left out: for " \
+                    "that one, bundle exec headway run ...\n"], log.call.lines.grep(/\Aheadway:/)
       server.stop(:KILL)
     end
   end
@@ -43,14 +44,16 @@ class CopiesTest < Minitest::Test
   def test_of_two_alike_nothing_is_said
     bundle_another(Headway::VERSION)
     write("config.ru", "")
-    result = headway("run", *bundler, "exec", RbConfig.ruby, "-e", "require 'headway'; puts #{LOADED}", chdir: @directory, env: ENVIRONMENT)
+    result = headway("run", *bundler, "exec", RbConfig.ruby, "-e", "require 'headway'; puts #{LOADED}",
+                     chdir: @directory, env: ENVIRONMENT)
     assert_quiet_success result
     assert_equal [File.join(ROOT, "lib")], result.out.lines(chomp: true).grep(%r{/lib\z})
   end
 
   def test_the_bundles_own_command_takes_the_bundles_copy
     other = bundle_another("9.9.9")
-    result = Harness::RubyProcess.run(*bundler, "exec", "headway", "run", RbConfig.ruby, "-e", "require 'headway'; puts Headway::VERSION",
+    result = Harness::RubyProcess.run(*bundler, "exec", "headway", "run", RbConfig.ruby, "-e",
+                                      "require 'headway'; puts Headway::VERSION",
                                       pass: { chdir: @directory }, env: ENVIRONMENT)
     assert_predicate result, :success?, result.to_s
     assert_equal "9.9.9\n", result.out, other

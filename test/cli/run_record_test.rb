@@ -70,7 +70,8 @@ class RunRecordTest < Minitest::Test
   def test_what_had_threads_before_it_became_another_program_keeps_its_trace
     in_directory do |directory|
       written = "sleep 0.01 until Dir['traces/*'].any? { |file| Headway::Trace.open(file).to_h[:threads].size > 1 }; "
-      headway_ruby("#{PROGRAM}#{written}exec(RbConfig.ruby, '-e', #{PROGRAM.dump})", "--record=traces/", chdir: traces_in(directory))
+      code = "#{PROGRAM}#{written}exec(RbConfig.ruby, '-e', #{PROGRAM.dump})"
+      headway_ruby(code, "--record=traces/", chdir: traces_in(directory))
       assert_equal 2, Dir.children(File.join(directory, "traces")).size
     end
   end
@@ -80,7 +81,8 @@ class RunRecordTest < Minitest::Test
       write(directory, "Gemfile", "")
       write(directory, "program", "#!/usr/bin/env ruby\n#{PROGRAM}", 0o755)
       bundle = [RbConfig.ruby, Gem.bin_path("bundler", "bundle")].join(" ")
-      headway("run", "--record=traces/", "sh", "-c", "#{bundle} exec ./program; #{bundle} --version; true", chdir: traces_in(directory))
+      commands = "#{bundle} exec ./program; #{bundle} --version; true"
+      headway("run", "--record=traces/", "sh", "-c", commands, chdir: traces_in(directory))
       assert_includes only_trace(directory, "child")[:threads].map { |row| row[:name] }, "napper"
     end
   end
@@ -150,7 +152,8 @@ class RunRecordTest < Minitest::Test
   end
 
   def test_each_interrupt_is_told_from_those_before_it
-    code = "n = 0; trap(:INT) { n += 1 }; $stdout.sync = true; puts $$; 4.times { |i| sleep 0.01 until n > i; puts n }; sleep 2; puts n"
+    code = "n = 0; trap(:INT) { n += 1 }; $stdout.sync = true; puts $$; 4.times { |i| sleep 0.01 until n > i; puts n }; sleep 2; " \
+           "puts n"
     supervised(code, "4\n") do |run, output|
       [-run, run, -run, run].each_with_index do |whom, i|
         sleep 1.5 # by then it is known of the last one whom it was for
@@ -224,6 +227,8 @@ class RunRecordTest < Minitest::Test
   def only_trace(directory, what)
     names = Dir.children(File.join(directory, "traces"))
     assert_equal 1, names.size, what
-    Headway::Trace.open(File.join(directory, "traces", names.first)).to_h.tap { |trace| assert_nil trace[:processes].first[:damage], what }
+    trace = Headway::Trace.open(File.join(directory, "traces", names.first)).to_h
+    assert_nil trace[:processes].first[:damage], what
+    trace
   end
 end

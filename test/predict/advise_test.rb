@@ -114,7 +114,7 @@ class AdviseTest < PredictCase
 
   # What Bundler found, it has to find again; the application's own bin/puma does so itself.
   def test_the_command_to_verify_with_runs
-    changes = ->(command) { Headway::Advise::Changes.new(Headway::Workload.open(mixed(command:)), setting(5), setting(3), directory: @directory).run("-x") }
+    changes = ->(command) { changes_of(command, setting(5), setting(3)).run("-x") }
     assert_equal "headway run -x -- bundle exec puma -p 3000", changes["/app/vendor/bundle/ruby/3.4.0/bin/puma -p 3000"]
     assert_equal "headway run -x -- /usr/local/bin/puma -p 3000", changes["/usr/local/bin/puma -p 3000"]
     File.write(File.join(@directory, "Gemfile.lock"), "GEM\n  specs:\n    puma (8.0.2)\n")
@@ -136,11 +136,9 @@ class AdviseTest < PredictCase
   end
 
   def test_headway_is_to_be_loaded_only_where_it_is_not
-    load = lambda do |command|
-      Headway::Advise::Changes.new(Headway::Workload.open(mixed(command:)), setting(5), setting(5, policy: :fair), directory: @directory).words.grep(/load/)
-    end
-    assert_equal ["load Headway in the server: gem \"headway\" in the Gemfile, and in config/puma.rb plugin :headway (headway run does it for you)"],
-                 load["bundle exec puma"]
+    load = ->(command) { changes_of(command, setting(5), setting(5, policy: :fair)).words.grep(/load/) }
+    assert_equal ["load Headway in the server: gem \"headway\" in the Gemfile, and in config/puma.rb plugin :headway " \
+                  "(headway run does it for you)"], load["bundle exec puma"]
     FileUtils.mkdir_p(File.join(@directory, "config"))
     File.write(File.join(@directory, "config/puma.rb"), "# plugin :headway\nthreads 5, 5\n")
     assert_equal 1, load["bundle exec puma"].size
@@ -153,7 +151,8 @@ class AdviseTest < PredictCase
 
   def test_variables_that_are_no_longer_wanted
     changes = Headway::Advise::Changes.new(Headway::Workload.open(mixed), setting(5, quantum_ms: 10), setting(5, policy: :fair))
-    assert_equal ["set in the environment: HEADWAY_POLICY=fair", "unset in the environment: RUBY_THREAD_TIMESLICE"], changes.words.first(2)
+    assert_equal ["set in the environment: HEADWAY_POLICY=fair", "unset in the environment: RUBY_THREAD_TIMESLICE"],
+                 changes.words.first(2)
   end
 
   def test_rails_server_is_puma
@@ -270,6 +269,10 @@ class AdviseTest < PredictCase
       end
     end
     encoder.events(*events).dropped(0, 0).end
+  end
+
+  def changes_of(command, from, to)
+    Headway::Advise::Changes.new(Headway::Workload.open(mixed(command:)), from, to, directory: @directory)
   end
 
   def sidekiq_changes(file)

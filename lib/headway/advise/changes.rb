@@ -74,7 +74,8 @@ module Headway
         return "bundle exec #{name}" if TITLE.match?(@command)
 
         program, arguments = @command.split(" ", 2)
-        of_gem = File.basename(program) == name && program.start_with?("/") && program != File.expand_path("bin/#{name}", @directory)
+        own = File.expand_path("bin/#{name}", @directory)
+        of_gem = File.basename(program) == name && program.start_with?("/") && program != own
         of_gem && (program.include?("/bundle/") || lock.any?) ? ["bundle exec #{name}", *arguments].join(" ") : @command
       end
 
@@ -98,7 +99,7 @@ module Headway
         from, to = [@from, @to].map { |setting| variables(setting) }
         set = to.reject { |name, value| from[name] == value }.map { |pair| pair.join("=") }
         unset = from.keys - to.keys
-        { "set" => set, "unset" => unset }.reject { |_, names| names.empty? }.map { |verb, names| "#{verb} in the environment: #{names.join(" ")}" }
+        [*("set in the environment: #{set.join(" ")}" if set.any?), *("unset in the environment: #{unset.join(" ")}" if unset.any?)]
       end
 
       def variables(setting)

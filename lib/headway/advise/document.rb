@@ -130,7 +130,8 @@ module Headway
         change = "make the change, then  " unless @choice.already_right?
         several = setting.processes > 1
         after = several ? "after" : "after.headway"
-        [*("mkdir after   # each process writes a trace of its own" if several), "#{change}#{@changes.run("#{options} --record #{after}")}",
+        [*("mkdir after   # each process writes a trace of its own" if several),
+         "#{change}#{@changes.run("#{options} --record #{after}")}",
          "headway predict #{after}   # recorded beside predicted",
          "headway advise #{after}#{" --slo #{@slos.join(",").shellescape}" if @slos.any?}"]
       end

@@ -43,8 +43,8 @@ module Headway
             parser.on("--cores N", "of the machine (default: of the one that recorded)") { |text| options[:cores] = grid.counts(text, "--cores", 4_096).first }
             parser.on("--json", "print one JSON object") { options[:json] = true }
             parser.separator("")
-            parser.separator("Give all files of one run, one per process, or their DIRECTORY: of several runs in it the one in which")
-            parser.separator("most was done is taken. A config/puma.rb or config/sidekiq.yml here is what the diff is made for.")
+            parser.separator("Give all files of one run, one per process, or their DIRECTORY: of several runs in it the one in")
+            parser.separator("which most was done is taken. A config/puma.rb or config/sidekiq.yml here is what the diff is made for.")
             parser.separator("")
           end
         end

@@ -36,7 +36,9 @@ module Headway
         # @return [Workload]
         # @raise [UsageError]
         def open(words, command)
-          raise UsageError, "no trace file: give the file that headway run --record wrote (headway #{command} --help says more)" if words.empty?
+          if words.empty?
+            raise UsageError, "no trace file: give the file that headway run --record wrote (headway #{command} --help says more)"
+          end
 
           Headway::Workload.open(*TraceArguments.of_one_run(words))
         rescue Headway::Trace::Error => error

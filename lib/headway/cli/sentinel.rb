@@ -2,9 +2,9 @@
 
 module Headway
   module CLI
-    # Tells whether a signal came to this process alone or to its whole process group, as Ctrl-C does: a process beside it that does
-    # nothing and dies of what the group gets. (Who sent a signal says too little, if Ruby told it: kill reaches groups as well. A group
-    # of its own for the command would take the terminal from it, or from what its output is piped to.)
+    # Tells whether a signal came to this process alone or to its whole process group, as Ctrl-C does: by a process beside it that
+    # does nothing and dies of what the group gets. (Who sent a signal, if Ruby told it, says too little: kill reaches groups as
+    # well. A group of its own for the command would take the terminal from it, or from what its output is piped to.)
     class Sentinel
       # Death takes it a moment of a processor, for which it may have to wait.
       GRACE_S = 1

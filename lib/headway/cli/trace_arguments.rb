@@ -31,8 +31,8 @@ module Headway
 
           data = Trace.open(*files).to_h
           runs = Trace::Directory.runs(data[:processes])
-          work = data[:threads].group_by { |thread| thread[:process] }.transform_values { |threads| threads.sum { |thread| thread[:running_s] } }
-          most = runs.max_by { |run| run.sum { |process| work.fetch(process[:id], 0.0) } }
+          work = data[:threads].each_with_object(Hash.new(0.0)) { |thread, sums| sums[thread[:process]] += thread[:running_s] }
+          most = runs.max_by { |run| run.sum { |process| work[process[:id]] } }
           taken = files.values_at(*most.map { |process| process[:id] }.sort)
           say("of #{runs.size} runs one after the other the one in which most was done is taken: #{names(taken)}") if runs.size > 1
           taken

@@ -45,8 +45,9 @@ module Headway
       def page(report)
         return report if ["", ".html", ".htm"].include?(File.extname(report).downcase)
 
-        raise UsageError, "--report is #{report.scrub.inspect}: give a name that ends in .html, as it makes a page; for other forms take " \
-                          "--record FILE, then headway report FILE with --perfetto, --firefox, --collapsed, --markdown or --json"
+        raise UsageError, "--report is #{report.scrub.inspect}: give a name that ends in .html, as it makes a page; for other " \
+                          "forms take --record FILE, then headway report FILE with --perfetto, --firefox, --collapsed, " \
+                          "--markdown or --json"
       end
 
       def named(record)

@@ -21,7 +21,7 @@ module Headway
       end
 
       # @param processes [Array<Hash>] as in {Trace#to_h}
-      # @return [Array<Array<Hash>>] those that were there at a time, or followed one another without a gap, together; in their order
+      # @return [Array<Array<Hash>>] those that overlap, or follow one another without a gap, together; in their order
       def self.runs(processes)
         last_s = 0.0
         processes.sort_by { |process| process[:start_s] }.slice_when do |before, after|
