@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "lib/headway/version"
-
 Gem::Specification.new do |spec|
   spec.name = "headway"
-  spec.version = Headway::VERSION
+  # Read, not required: Bundler evaluates this in a process where another copy may be loaded.
+  spec.version = File.read(File.join(__dir__, "lib/headway/version.rb"))[/"(.+)"/, 1]
   spec.summary = "Keeps every Ruby thread moving: a scheduler for the GVL"
   spec.description = "Gives threads that wake from I/O the GVL within microseconds while others compute, " \
                      "with a time slice that can be set at run time. For stock CRuby 3.3 and newer."

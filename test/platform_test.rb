@@ -41,7 +41,7 @@ class PlatformTest < Minitest::Test
     platform = Platform.clone
     platform.extension_missing(LoadError.new("cannot load such file -- headway/headway\nmore"))
 
-    assert_match(/native extension was not built for this Ruby, .*headway\/headway\)\z/, platform.unsupported_reason)
+    assert_match(%r{native extension was not built for this Ruby, .*headway/headway\): run bin/setup in /.+\z}, platform.unsupported_reason)
     assert_nil Platform.unsupported_reason
   end
 

@@ -9,6 +9,11 @@ module Headway
   module Autostart
     # Package tools say nothing of themselves when they are not the command that was run.
     TOOLS = %w[gem bundle bundler].freeze
+    # These become another program: in this process, under its name, or by exec.
+    BUNDLERS = %w[bundle bundler].freeze
+    # A trace of more is worth something, and takes time to read.
+    SLIGHT_BYTES = 1_000_000
+    private_constant :BUNDLERS, :SLIGHT_BYTES
 
     class << self
       # @return [void]
@@ -22,7 +27,7 @@ module Headway
         return unless Headway.start
 
         say_slice
-        record(ENV["HEADWAY_RECORD"]) if ENV["HEADWAY_RECORD"]
+        record_program(ENV["HEADWAY_RECORD"]) if ENV["HEADWAY_RECORD"]
       rescue LoadError, StandardError => error
         say_once("does nothing here: #{error.message.lines.first.to_s.chomp}")
       end
@@ -41,16 +46,54 @@ module Headway
         require File.join(lib, "headway", "base")
       end
 
+      # Bundler says so when it is about to load a program, by the name it gives the process. One that execs instead has recorded
+      # nothing, which would be a trace beside the program's own.
+      def record_program(path)
+        return record(path) unless BUNDLERS.include?(File.basename($PROGRAM_NAME))
+
+        renamed = proc do
+          begin
+            untrace_var(:$0, renamed)
+            record(path)
+          rescue LoadError, StandardError => error
+            say_once("records nothing here: #{error.message.lines.first.to_s.chomp}")
+          end
+        end
+        trace_var(:$0, renamed)
+      end
+
       # The command itself writes the file it was told to. A Ruby it started writes one of its own, as a forked child does.
       def record(path)
+        return record_beside_others(path) if Headway::Recorder::FileName.unique?(path)
+
         unless Process.pid.to_s == ENV["HEADWAY_RUN_PID"]
           return if TOOLS.include?(File.basename($PROGRAM_NAME))
-          return Headway::Recorder.start(:file => path) if Headway::Recorder::FileName.unique?(path)
 
           extension = File.extname(path)
           path = "#{path[0, path.length - extension.length]}.#{Process.pid}#{extension}"
         end
-        Headway::Recorder.start(file: path)
+        Headway::Recorder.start(:file => path)
+      end
+
+      # By exec a process may become one program after the other, and their names differ by the time. (Where they don't, the next
+      # trace replaces the last.)
+      def record_beside_others(path)
+        return if TOOLS.include?(File.basename($PROGRAM_NAME)) && Process.pid.to_s != ENV["HEADWAY_RUN_PID"]
+
+        pid, before = ENV["HEADWAY_RECORDED"].to_s.split(" ", 2)
+        drop_if_slight(before.to_s) if pid == Process.pid.to_s
+        return unless Headway::Recorder.start(:file => path)
+
+        ENV["HEADWAY_RECORDED"] = "#{Process.pid} #{Headway::Recorder.stats[:file]}"
+      end
+
+      # What looked for the program, as the command rails does, and then became it: nobody can have waited there.
+      def drop_if_slight(trace)
+        return unless File.file?(trace) && File.size(trace) <= SLIGHT_BYTES
+
+        File.delete(trace) if Headway::Trace.fault(trace) || Headway::Trace.open(trace).to_h[:threads].size <= 1
+      rescue Headway::Error, SystemCallError
+        nil # it stays
       end
 
       def prepare_summary

@@ -2,10 +2,13 @@
 
 require "rbconfig"
 
-# Loaded already, from another copy of the gem by `headway run`, which stays in force.
-return if defined?(Headway) && Headway.respond_to?(:join_rails)
+if defined?(Headway::Copies)
+  Headway::Copies.instead(__FILE__)
+  return
+end
 
 require_relative "version"
+require_relative "copies"
 require_relative "platform"
 require_relative "settings"
 
@@ -29,14 +32,13 @@ module Headway
   autoload :Workload, File.expand_path("workload", __dir__)
 
   if Platform.reason.nil?
+    # As bin/setup or RubyGems made it. By the load path, where another copy's may be found, only if RubyGems keeps it apart.
+    made = [RbConfig::CONFIG["ruby_version"][/\d+\.\d+/], "."]
+           .map { |directory| File.expand_path("#{directory}/headway.#{RbConfig::CONFIG["DLEXT"]}", __dir__) }
     begin
-      require_relative "#{RbConfig::CONFIG["ruby_version"][/\d+\.\d+/]}/headway"
-    rescue LoadError
-      begin
-        require "headway/headway"
-      rescue LoadError => error
-        Platform.extension_missing(error)
-      end
+      require made.find { |file| File.exist?(file) } || "headway/headway"
+    rescue LoadError => error
+      Platform.extension_missing(error)
     end
   end
   autoload :Autotune, File.expand_path(supported? ? "autotune" : "inert/autotune", __dir__)

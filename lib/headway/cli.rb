@@ -63,7 +63,7 @@ module Headway
         case name
         when "-h", "--help" then print_help
         when "help" then arguments.empty? ? print_help : dispatch(arguments.first, "--help")
-        when "-v", "--version" then print_version
+        when "-v", "--version", "version" then print_version
         when *COMMANDS.keys then command(name).call(arguments)
         else raise UsageError, unknown(name)
         end

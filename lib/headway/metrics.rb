@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "base"
+return if Headway::Copies.instead(__FILE__)
+
 require_relative "notices"
 require_relative "integrations/worker"
 

@@ -11,6 +11,9 @@ module Headway
     # The first Ruby that reads RUBY_THREAD_TIMESLICE.
     TIMESLICE_RUBY = [3, 4].freeze
 
+    ROOT = File.expand_path("../..", __dir__).freeze
+    private_constant :ROOT
+
     class << self
       # Why this Ruby cannot run Headway, judged by what it is.
       #
@@ -38,7 +41,7 @@ module Headway
       # @return [String] the reason kept
       def extension_missing(error)
         detail = error.respond_to?(:message) ? error.message.lines.first.to_s.chomp : error.to_s
-        @missing = "its native extension was not built for this Ruby, #{RUBY_VERSION} (#{detail})".freeze
+        @missing = "its native extension was not built for this Ruby, #{RUBY_VERSION} (#{detail}): #{remedy}".freeze
       end
 
       # @return [String, nil] why Headway does nothing here: the Ruby's fault or the extension's
@@ -47,6 +50,14 @@ module Headway
       end
 
       private
+
+      # A Gemfile's path: takes a directory as it is and builds nothing.
+      def remedy
+        return "run bin/setup in #{ROOT}" if File.exist?(File.join(ROOT, "bin/setup"))
+
+        "gem pristine headway builds it, in a bundle bundle pristine headway (not where the Gemfile has path:, which builds " \
+          "nothing: give git: there)"
+      end
 
       def number(version)
         version.split(".").first(2).map { |part| part.to_i }

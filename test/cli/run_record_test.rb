@@ -51,6 +51,42 @@ class RunRecordTest < Minitest::Test
     end
   end
 
+  # In a directory each trace has a name of its own, and would stay.
+  def test_what_only_looked_for_the_program_leaves_no_trace
+    in_directory do |directory|
+      write(directory, "Gemfile", "")
+      write(directory, "program", "#!/usr/bin/env ruby\n#{PROGRAM}", 0o755)
+      bundler = Gem.bin_path("bundler", "bundle")
+      exec = "exec(RbConfig.ruby, '-e', #{PROGRAM.dump})"
+      { "as rails does" => [RbConfig.ruby, "-e", exec], "of another Ruby" => [bundler, "exec", RbConfig.ruby, "-e", PROGRAM],
+        "loaded" => [bundler, "exec", "./program"] }.each do |what, command|
+        result = headway("run", "--record=traces/", *command, chdir: traces_in(directory))
+        assert_quiet_success result
+        assert_includes only_trace(directory, what)[:threads].map { |row| row[:name] }, "napper"
+      end
+    end
+  end
+
+  def test_what_had_threads_before_it_became_another_program_keeps_its_trace
+    in_directory do |directory|
+      written = "sleep 0.01 until Dir['traces/*'].any? { |file| Headway::Trace.open(file).to_h[:threads].size > 1 }; "
+      code = "#{PROGRAM}#{written}exec(RbConfig.ruby, '-e', #{PROGRAM.dump})"
+      headway_ruby(code, "--record=traces/", chdir: traces_in(directory))
+      assert_equal 2, Dir.children(File.join(directory, "traces")).size
+    end
+  end
+
+  def test_a_program_that_bundler_loads_in_a_child_is_recorded
+    in_directory do |directory|
+      write(directory, "Gemfile", "")
+      write(directory, "program", "#!/usr/bin/env ruby\n#{PROGRAM}", 0o755)
+      bundle = [RbConfig.ruby, Gem.bin_path("bundler", "bundle")].join(" ")
+      commands = "#{bundle} exec ./program; #{bundle} --version; true"
+      headway("run", "--record=traces/", "sh", "-c", commands, chdir: traces_in(directory))
+      assert_includes only_trace(directory, "child")[:threads].map { |row| row[:name] }, "napper"
+    end
+  end
+
   def test_a_relative_path_means_where_the_command_was_started
     in_directory do |directory|
       headway_ruby("Dir.chdir('/'); #{PROGRAM}", "--record=out.headway", chdir: directory)
@@ -65,6 +101,37 @@ class RunRecordTest < Minitest::Test
       assert_bad_usage(/no directory/, headway_ruby("", "--record=/nonexistent/"))
       assert_bad_usage(/--record is ".*out%q": %q is no place to be filled in; give %h/, headway_ruby("", "--record=out%q"))
       assert_bad_usage(/no directory/, headway_ruby("", "--report=/nonexistent/out.html"))
+      assert_bad_usage(/--report is "out\.txt": give a name that ends in \.html.*headway report FILE with --perfetto, .*--json$/,
+                       headway_ruby("", "--report=out.txt", chdir: directory))
+      assert_empty Dir.children(directory)
+    end
+  end
+
+  # Root may write everywhere, it seems.
+  def test_a_place_where_nothing_can_be_made_is_refused_before_the_start
+    skip "no /proc here" unless File.directory?("/proc/self")
+    assert_bad_usage(%r{--record: /proc/x\.headway cannot be written}, headway_ruby("puts 1", "--record=/proc/x.headway"))
+    assert_bad_usage(%r{--record: /proc/%h-%p-%t\.headway cannot be written}, headway_ruby("puts 1", "--record=/proc/"))
+    assert_bad_usage(%r{--report: /proc/x\.html cannot be written}, headway_ruby("puts 1", "--report=/proc/x.html"))
+  end
+
+  def test_other_files_there_may_have_any_name
+    in_directory do |directory|
+      File.write(File.join(directory, "gr\xFC\xDFe".b), "")
+      result = headway_ruby(PROGRAM, "--record=out.headway", "--report=out.html", chdir: directory)
+      assert_match(/\Aheadway: report written to .*\n\z/, result.err)
+    rescue Errno::EILSEQ
+      skip "not on this file system"
+    end
+  end
+
+  def test_a_page_may_have_any_name_for_one
+    in_directory do |directory|
+      ["a%q.html", "B.HTM", "c"].each do |name|
+        assert_predicate headway_ruby(PROGRAM, "--report=#{name}", chdir: directory), :success?
+        assert_path_exists File.join(directory, name)
+      end
+      assert_equal 3, Dir.children(directory).size
     end
   end
 
@@ -74,6 +141,25 @@ class RunRecordTest < Minitest::Test
 
       assert_equal Signal.list["TERM"], result.status.termsig, result.to_s
       assert_match(/report/, result.err)
+    end
+  end
+
+  # Ctrl-C in a terminal reaches the command without us; one that comes to us alone doesn't.
+  def test_an_interrupt_reaches_a_supervised_command_once
+    code = "n = 0; trap(:INT) { n += 1 }; $stdout.sync = true; puts $$; sleep 0.01 until n > 0; sleep 2; puts n"
+    supervised(code) { |run| Process.kill(:INT, run) }
+    supervised(code) { |run| Process.kill(:INT, -run) }
+  end
+
+  def test_each_interrupt_is_told_from_those_before_it
+    code = "n = 0; trap(:INT) { n += 1 }; $stdout.sync = true; puts $$; 4.times { |i| sleep 0.01 until n > i; puts n }; sleep 2; " \
+           "puts n"
+    supervised(code, "4\n") do |run, output|
+      [-run, run, -run, run].each_with_index do |whom, i|
+        sleep 1.5 # by then it is known of the last one whom it was for
+        Process.kill(:INT, whom)
+        assert_equal "#{i + 1}\n", output.gets
+      end
     end
   end
 
@@ -111,5 +197,38 @@ class RunRecordTest < Minitest::Test
 
     assert_equal "1\n", result.out
     assert_match(/HEADWAY=0 is set.*without a trace/, result.err)
+  end
+
+  private
+
+  # In a process group of its own, as a shell has it.
+  def supervised(code, last = "1\n")
+    in_directory do |directory|
+      output, writer = IO.pipe
+      run = Process.spawn(CLEAN, RbConfig.ruby, EXE, "run", "--report=out.html", "--", RbConfig.ruby, "-e", code, out: writer,
+                          err: File::NULL, chdir: directory, pgroup: true)
+      writer.close
+      output.gets
+      yield run, output
+      assert_equal last, output.gets
+      assert_predicate Process.wait2(run).last, :success?
+      assert_path_exists File.join(directory, "out.html")
+    ensure
+      output&.close
+    end
+  end
+
+  def traces_in(directory)
+    FileUtils.rm_rf(File.join(directory, "traces"))
+    FileUtils.mkdir(File.join(directory, "traces"))
+    directory
+  end
+
+  def only_trace(directory, what)
+    names = Dir.children(File.join(directory, "traces"))
+    assert_equal 1, names.size, what
+    trace = Headway::Trace.open(File.join(directory, "traces", names.first)).to_h
+    assert_nil trace[:processes].first[:damage], what
+    trace
   end
 end

@@ -16,7 +16,7 @@ class UsageTest < Minitest::Test
   end
 
   def test_version
-    [["--version"], ["-v"], ["run", "--version"], ["doctor", "-v"]].each do |arguments|
+    [["--version"], ["-v"], ["version"], ["run", "--version"], ["doctor", "-v"]].each do |arguments|
       result = headway(*arguments)
 
       assert_quiet_success result

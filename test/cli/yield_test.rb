@@ -86,6 +86,19 @@ class YieldCommandTest < Minitest::Test
     assert_bad_usage(/unknown option --frob/, headway("yield", "--frob"))
   end
 
+  def test_a_library_that_is_there_and_requires_one_that_is_not
+    in_directory do |directory|
+      write(directory, "app.rb", "# with a gem\nrequire 'no/such_gem'\n")
+      %w[./app ./app.rb].each do |library|
+        assert_bad_usage(%r{-r #{library}: it requires no/such_gem, and there is no such library \(.*/app\.rb:2\)$},
+                         headway("yield", "-r", library, "-e", "1", chdir: directory))
+      end
+      write(directory, "odd.rb", "raise LoadError, 'add the gem odd'\n")
+      assert_bad_usage(/-r \.\/odd: add the gem odd \(.*odd.rb:1\)$/, headway("yield", "-r", "./odd", "-e", "1", chdir: directory))
+      assert_bad_usage(%r{-r \./nosuch: there is no such library}, headway("yield", "-r", "./nosuch", "-e", "1", chdir: directory))
+    end
+  end
+
   def test_help
     result = headway("yield", "--help")
     assert_quiet_success result

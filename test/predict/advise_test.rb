@@ -31,7 +31,8 @@ class AdviseTest < PredictCase
     assert_equal "fair", recommended["policy"]
     assert_operator recommended["classes"].find { |kind| kind["name"] == "light" }.dig("p95_ms", "median"), :<=, 15
     assert_equal({ "HEADWAY_POLICY" => "fair" }, object["environment"])
-    assert_includes object["diff"], "+HEADWAY_POLICY=fair\n"
+    assert_empty object["diff"] # an environment is no file
+    assert_equal "set in the environment: HEADWAY_POLICY=fair", object["steps"].first
   end
 
   def test_an_slo_that_cannot_be_met_is_answered_with_the_best_that_can_be
@@ -87,7 +88,7 @@ class AdviseTest < PredictCase
     recommended = json_of("advise", path)["recommended"]
     assert_match(/\A--- config\/puma\.rb\n\+\+\+ config\/puma\.rb\n@@ -1,3 \+1,4 @@\n port 3000\n-  threads 1, 1\n\+  threads (\d+), \1\n preload_app!\n\+workers 2\n/, diff)
     assert_includes diff, "threads #{recommended["threads"]}, #{recommended["threads"]}"
-    File.write(File.join(@directory, "advice.diff"), diff[/.*?\n(?=--- environment)/m] || diff)
+    File.write(File.join(@directory, "advice.diff"), diff)
     Dir.chdir(@directory) { assert system("patch", "-p0", "-s", "-i", "advice.diff") } if system("command -v patch >/dev/null")
   end
 
@@ -109,6 +110,49 @@ class AdviseTest < PredictCase
       assert_empty changes.diff
       assert_equal "see that config/sidekiq.yml makes 12 threads of 5: it has several counts", changes.words.first
     end
+  end
+
+  # What Bundler found, it has to find again; the application's own bin/puma does so itself.
+  def test_the_command_to_verify_with_runs
+    changes = ->(command) { changes_of(command, setting(5), setting(3)).run("-x") }
+    assert_equal "headway run -x -- bundle exec puma -p 3000", changes["/app/vendor/bundle/ruby/3.4.0/bin/puma -p 3000"]
+    assert_equal "headway run -x -- /usr/local/bin/puma -p 3000", changes["/usr/local/bin/puma -p 3000"]
+    File.write(File.join(@directory, "Gemfile.lock"), "GEM\n  specs:\n    puma (8.0.2)\n")
+    assert_equal "headway run -x -- bundle exec puma -p 3000", changes["/usr/local/bin/puma -p 3000"]
+    assert_equal "headway run -x -- #{@directory}/bin/puma", changes["#{@directory}/bin/puma"]
+    assert_equal "headway run -x -- /usr/bin/bundle exec puma", changes["/usr/bin/bundle exec puma"]
+    File.write(File.join(@directory, "Gemfile.lock"), "GEM\n  specs:\n    headway (0.1.0)\n    puma (8.0.2)\n")
+    assert_equal "bundle exec headway run -x -- bundle exec sidekiq", changes["sidekiq 8.0 app [0 of 5 busy]"]
+  end
+
+  # Of a file's name each process but one would make another.
+  def test_several_processes_are_verified_with_a_directory
+    several = json_of("advise", mixed(cpus: 4))
+    assert_operator several.dig("recommended", "processes"), :>, 1
+    assert_match(/\Amkdir after\b/, several["verify"].first)
+    assert_match(/ --record after -- /, several["verify"][1])
+    assert_match(/\Aheadway predict after /, several["verify"][2])
+    assert_match(/ --record after\.headway -- /, json_of("advise", mixed(cpus: 1))["verify"].first)
+  end
+
+  def test_headway_is_to_be_loaded_only_where_it_is_not
+    load = ->(command) { changes_of(command, setting(5), setting(5, policy: :fair)).words.grep(/load/) }
+    assert_equal ["load Headway in the server: gem \"headway\" in the Gemfile, and in config/puma.rb plugin :headway " \
+                  "(headway run does it for you)"], load["bundle exec puma"]
+    FileUtils.mkdir_p(File.join(@directory, "config"))
+    File.write(File.join(@directory, "config/puma.rb"), "# plugin :headway\nthreads 5, 5\n")
+    assert_equal 1, load["bundle exec puma"].size
+    File.write(File.join(@directory, "config/puma.rb"), "threads 5, 5\nplugin :headway\n")
+    assert_empty load["bundle exec puma"]
+    assert_match(/Headway::Sidekiq\.install\(config\)/, load["sidekiq 8.0 app [0 of 5 busy]"].first)
+    File.write(File.join(@directory, "Gemfile.lock"), "GEM\n  specs:\n    headway (0.1.0)\n    railties (8.1.0)\n")
+    assert_empty load["sidekiq 8.0 app [0 of 5 busy]"]
+  end
+
+  def test_variables_that_are_no_longer_wanted
+    changes = Headway::Advise::Changes.new(Headway::Workload.open(mixed), setting(5, quantum_ms: 10), setting(5, policy: :fair))
+    assert_equal ["set in the environment: HEADWAY_POLICY=fair", "unset in the environment: RUBY_THREAD_TIMESLICE"],
+                 changes.words.first(2)
   end
 
   def test_rails_server_is_puma
@@ -225,6 +269,10 @@ class AdviseTest < PredictCase
       end
     end
     encoder.events(*events).dropped(0, 0).end
+  end
+
+  def changes_of(command, from, to)
+    Headway::Advise::Changes.new(Headway::Workload.open(mixed(command:)), from, to, directory: @directory)
   end
 
   def sidekiq_changes(file)

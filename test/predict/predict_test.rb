@@ -184,6 +184,34 @@ class PredictTest < PredictCase
     assert_equal 2, out.scan(/^Refused: 1 x 9/).size
   end
 
+  def test_a_directory_stands_for_the_processes_of_a_run
+    orders(name: "web.1.headway")
+    orders(pid: 4243, name: "web.2.headway")
+    assert_equal 2, json_of("predict", @directory)["recorded"]["processes"]
+    assert_equal 2, json_of("advise", @directory)["current"]["processes"]
+  end
+
+  def test_of_several_runs_in_a_directory_one_is_taken_and_said
+    orders(name: "more.headway")
+    orders(300, wall_ns: TraceEncoder::HEADER[:wall_ns] + 60_000_000_000, name: "later.headway")
+    %w[predict advise].each do |command|
+      status, out, err = run_cli(command, @directory)
+      assert_equal 0, status, err
+      assert_equal "headway: of 2 runs one after the other the one in which most was done is taken: " \
+                   "#{@directory}/more.headway\n", err
+      assert_match(/500/, out)
+    end
+    _, _, err = run_cli("report", @directory)
+    assert_match(%r{^headway: warning: these traces are of 2 runs one after the other; the last of them alone is .*/later\.headway$}, err)
+    _, _, err = run_cli("report", "#{@directory}/later.headway")
+    refute_match(/runs/, err)
+  end
+
+  def test_a_directory_without_traces
+    assert_bad_usage(/no trace that can be read in directory #{@directory}: there is no \*\.headway/, "predict", @directory)
+    assert_bad_usage(/no trace that can be read in directory #{@directory}: there is no \*\.headway/, "advise", @directory)
+  end
+
   def test_the_plot_is_a_file_of_its_own
     path = File.join(@directory, "plot.svg")
     status, = run_cli("predict", orders, "--threads", "1,4", "--plot", path)

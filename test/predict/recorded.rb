@@ -41,7 +41,7 @@ class PredictCase < Minitest::Test
   end
 
   # 6 ms, of which 2 need the GVL.
-  def orders(count = 500, **options) = write(one_thread(count, **options) { [1, 1, 4, 1] })
+  def orders(count = 500, name: "trace.headway", **options) = write(one_thread(count, **options) { [1, 1, 4, 1] }, name)
 
   def run_cli(*arguments)
     status = nil

@@ -4,7 +4,7 @@ require_relative "../advise"
 
 module Headway
   module Advise
-    # A setting as what one pastes: a diff for the server's own file, and for the environment.
+    # A setting as what one pastes: a diff for the server's own file, variables for its environment, and words for the rest.
     class Changes
       # A file of the server that has thread and process counts: how it is told, and its lines.
       Server = Data.define(:name, :command, :file, :threads, :processes)
@@ -18,11 +18,13 @@ module Headway
       ].freeze
       # What servers call themselves instead of their command: puma 8.0.2 (tcp://…) [shop], puma: cluster worker 0: 42 [shop]
       TITLE = /\A(puma|sidekiq)\b.*\[.*\]/
+      # Where Headway is in the server already.
+      PLUGIN = /\A\s*(plugin[\s(]+:headway\b|Headway::Sidekiq\.install\b)/
       # A part of Sidekiq's threads with a count of their own.
       CAPSULES = /\A\s*:?capsules:/
       # Lines around a change.
       CONTEXT = 3
-      private_constant :SERVERS, :TITLE, :CAPSULES, :CONTEXT
+      private_constant :SERVERS, :TITLE, :PLUGIN, :CAPSULES, :CONTEXT
 
       # @param workload [Workload]
       # @param from [Predict::Setting]
@@ -36,17 +38,17 @@ module Headway
         @directory = directory
       end
 
-      # @return [String] unified diffs; "" when nothing changes
-      def diff = [server_diff, diff_of("environment", variables(@from), variables(@to))].compact.join
+      # @return [String] a unified diff of the server's file; "" when nothing changes there
+      def diff = server_diff.to_s
 
       # @return [Array<String>] what no file can say
       def words
-        words = []
+        words = environment_words
         words << "start #{@to.processes} processes instead of #{@from.processes}" if processes? && !@server&.processes
         words << "use #{@to.threads} threads instead of #{@from.threads}" if threads? && !@server
         words << "see that #{@server.file} makes #{@to.threads} threads of #{@from.threads}: it has several counts" if threads? && several?
         words << "see that pools of connections (database, Redis) have #{@to.threads} for each process" if @to.threads > @from.threads
-        words << "load Headway in the server: gem \"headway\", and Headway.start at boot (headway run does it for you)" if to_headway?
+        words << "load Headway in the server: #{loading} (headway run does it for you)" if to_headway? && !headway_there?
         words
       end
 
@@ -54,7 +56,7 @@ module Headway
       def environment = variables(@to)
 
       # @return [String] how to run the program with it
-      def run(options) = "headway run #{options} -- #{@server && TITLE.match?(@command) ? "bundle exec #{@server.name.downcase}" : @command}"
+      def run(options) = "#{"bundle exec " if bundled?("headway")}headway run #{options} -- #{command}"
 
       private
 
@@ -63,6 +65,42 @@ module Headway
       def processes? = @from.processes != @to.processes
 
       def to_headway? = @from.policy == :stock && @to.policy != :stock
+
+      # A program of a gem, which `bundle exec` has found, is where it is for Bundler alone.
+      def command
+        return @command unless @server
+
+        name = @server.name.downcase
+        return "bundle exec #{name}" if TITLE.match?(@command)
+
+        program, arguments = @command.split(" ", 2)
+        own = File.expand_path("bin/#{name}", @directory)
+        of_gem = File.basename(program) == name && program.start_with?("/") && program != own
+        of_gem && (program.include?("/bundle/") || lock.any?) ? ["bundle exec #{name}", *arguments].join(" ") : @command
+      end
+
+      def loading
+        case @server&.name
+        when "Puma" then "gem \"headway\" in the Gemfile, and in #{@server.file} plugin :headway"
+        when "Sidekiq" then "gem \"headway\" in the Gemfile, and where Sidekiq is configured Headway::Sidekiq.install(config)"
+        else "gem \"headway\" in the Gemfile, and Headway.start at boot"
+        end
+      end
+
+      # By the server's file, or as a Rails application's gem. Policy observe, which overrides both, doesn't show it in the trace.
+      def headway_there? = file.to_a.any?(PLUGIN) || (bundled?("headway") && bundled?("railties"))
+
+      def bundled?(gem) = lock.any?(/\A +#{gem} \(/)
+
+      # Of the bundle here, if there is one.
+      def lock = @lock ||= read("Gemfile.lock").to_a
+
+      def environment_words
+        from, to = [@from, @to].map { |setting| variables(setting) }
+        set = to.reject { |name, value| from[name] == value }.map { |pair| pair.join("=") }
+        unset = from.keys - to.keys
+        [*("set in the environment: #{set.join(" ")}" if set.any?), *("unset in the environment: #{unset.join(" ")}" if unset.any?)]
+      end
 
       def variables(setting)
         slice = setting.quantum_ms == Settings::VM_SLICE_MS ? nil : Predict.number(setting.quantum_ms)
@@ -85,9 +123,11 @@ module Headway
           .compact.reject { |_, _, from, to| from == to }
       end
 
-      # The lines of the server's file; nil where there is none, or none that we may read.
-      def file
-        @file ||= File.read(File.join(@directory, @server.file), encoding: Encoding::UTF_8).scrub.lines
+      def file = @file ||= @server && read(@server.file)
+
+      # The lines of a file here; nil where there is none, or none that we may read.
+      def read(name)
+        File.read(File.join(@directory, name), encoding: Encoding::UTF_8).scrub.lines
       rescue SystemCallError
         nil
       end
@@ -105,10 +145,6 @@ module Headway
         return [*lines[..-2], *lines.last&.sub(/(?<!\n)\z/, "\n"), "#{line}\n"] unless place
 
         lines.each_with_index.map { |one, i| i == place ? one.sub(pattern) { "#{one[/\A\s*/]}#{line}" } : one }
-      end
-
-      def diff_of(name, old, new)
-        unified(name, *[old, new].map { |variables| variables.map { |name_and_value| "#{name_and_value.join("=")}\n" } })
       end
 
       # Lines stay in their order: changed in their place, or added at the end. One hunk, from the first change to the last.

@@ -128,9 +128,12 @@ module Headway
         setting = @choice.recommended.setting
         options = setting.policy == :stock ? "--policy observe" : "--policy #{setting.policy} --quantum #{Predict.number(setting.quantum_ms)}"
         change = "make the change, then  " unless @choice.already_right?
-        ["#{change}#{@changes.run("#{options} --record after.headway")}",
-         "headway predict after.headway   # recorded beside predicted",
-         "headway advise after.headway#{" --slo #{@slos.join(",").shellescape}" if @slos.any?}"]
+        several = setting.processes > 1
+        after = several ? "after" : "after.headway"
+        [*("mkdir after   # each process writes a trace of its own" if several),
+         "#{change}#{@changes.run("#{options} --record #{after}")}",
+         "headway predict #{after}   # recorded beside predicted",
+         "headway advise #{after}#{" --slo #{@slos.join(",").shellescape}" if @slos.any?}"]
       end
     end
   end

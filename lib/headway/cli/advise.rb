@@ -18,9 +18,9 @@ module Headway
         # @raise [UsageError]
         def call(argv)
           options = { slos: [] }
-          files = parser(options).anywhere(argv)
+          words = parser(options).anywhere(argv)
           processes_most = processes_in(options)
-          workload = Predict.open(files, "advise")
+          workload = Predict.open(words, "advise")
           options[:slos].each { |slo| slo.check(workload) }
           refusal = Headway::Predict::Grounds.new(workload).refusal
           return Predict.cannot("advise", refusal) if refusal
@@ -33,7 +33,7 @@ module Headway
 
         def parser(options)
           grid = Headway::Predict::Grid
-          Options.new("advise", "FILE... [options]") do |parser|
+          Options.new("advise", "FILE|DIRECTORY... [options]") do |parser|
             parser.on("--slo LIST", "what to meet, such as p99=50ms or checkout:p95=0.2s") { |text| options[:slos] += Headway::Advise::Slo.parse(text) }
             parser.on("--rate N", "arrivals a second over all processes, or closed",
                       "(default: as recorded)") { |text| options[:rate] = one_rate(text) }
@@ -43,8 +43,8 @@ module Headway
             parser.on("--cores N", "of the machine (default: of the one that recorded)") { |text| options[:cores] = grid.counts(text, "--cores", 4_096).first }
             parser.on("--json", "print one JSON object") { options[:json] = true }
             parser.separator("")
-            parser.separator("Give all files of one run, one per process. A config/puma.rb or config/sidekiq.yml here is what the diff")
-            parser.separator("is made for.")
+            parser.separator("Give all files of one run, one per process, or their DIRECTORY: of several runs in it the one in")
+            parser.separator("which most was done is taken. A config/puma.rb or config/sidekiq.yml here is what the diff is made for.")
             parser.separator("")
           end
         end

@@ -2,6 +2,7 @@
 
 require "json"
 require_relative "options"
+require_relative "trace_arguments"
 require_relative "../predict"
 
 module Headway
@@ -19,8 +20,8 @@ module Headway
         # @raise [UsageError]
         def call(argv)
           options = { asked: {} }
-          files = parser(options).anywhere(argv)
-          workload = open(files, "predict")
+          words = parser(options).anywhere(argv)
+          workload = open(words, "predict")
           Headway::Predict::Plot.check(options[:plot]) if options[:plot]
           settings = Headway::Predict::Grid.new(workload, options[:asked]).settings
           refusal = Headway::Predict::Grounds.new(workload).refusal
@@ -31,13 +32,15 @@ module Headway
           0
         end
 
-        # @param files [Array<String>]
+        # @param words [Array<String>] files and directories
         # @return [Workload]
         # @raise [UsageError]
-        def open(files, command)
-          raise UsageError, "no trace file: give the file that headway run --record wrote (headway #{command} --help says more)" if files.empty?
+        def open(words, command)
+          if words.empty?
+            raise UsageError, "no trace file: give the file that headway run --record wrote (headway #{command} --help says more)"
+          end
 
-          Headway::Workload.open(*files)
+          Headway::Workload.open(*TraceArguments.of_one_run(words))
         rescue Headway::Trace::Error => error
           raise UsageError, error.message.lines.first.to_s.chomp
         end
@@ -60,7 +63,7 @@ module Headway
         def parser(options)
           grid = Headway::Predict::Grid
           asked = options[:asked]
-          Options.new("predict", "FILE... [options]") do |parser|
+          Options.new("predict", "FILE|DIRECTORY... [options]") do |parser|
             parser.on("--threads LIST", "of each process, such as 1,2,4,8") { |text| asked[:threads] = grid.counts(text, "--threads", THREADS_MOST) }
             parser.on("--processes LIST", "such as 1,2") { |text| asked[:processes] = grid.counts(text, "--processes", PROCESSES_MOST) }
             parser.on("--quantum LIST", "milliseconds, such as 10,100") { |text| asked[:quantum_ms] = grid.quanta(text) }
@@ -72,7 +75,8 @@ module Headway
             parser.on("--json", "print one JSON object") { options[:json] = true }
             parser.on("--plot FILE", "draw latency against load for each setting (SVG)") { |file| options[:plot] = file }
             parser.separator("")
-            parser.separator("What isn't given is as recorded. Give all files of one run, one per process.")
+            parser.separator("What isn't given is as recorded. Give all files of one run, one per process,")
+            parser.separator("or their DIRECTORY: of several runs in it the one in which most was done is taken.")
             parser.separator("")
           end
         end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "options"
+require_relative "trace_arguments"
 require_relative "../report"
 
 module Headway
@@ -27,9 +28,11 @@ module Headway
           raise UsageError, "no trace file: give the file that headway run --record wrote" if words.empty?
 
           targets[:text] = STDOUT if targets.empty?
-          files = words.flat_map { |word| File.directory?(word) ? files_in(word) : word }
+          files = TraceArguments.files(words)
           check(targets, files)
-          make(targets, read(files, lanes: targets.keys.any? { |form| Headway::Report::LANED.include?(form) }))
+          document = read(files, lanes: targets.keys.any? { |form| Headway::Report::LANED.include?(form) })
+          TraceArguments.warn_of_runs(document.to_h[:processes], files) if files != words
+          make(targets, document)
           0
         rescue Headway::Report::Error => error
           raise UsageError, error.message
@@ -52,19 +55,6 @@ module Headway
           parser.separator("Without an option, a summary is printed. OUT may be - for standard output. Several files,")
           parser.separator("one per process, are put on one clock; a DIRECTORY stands for every *.headway below it.")
           parser.separator("")
-        end
-
-        def files_in(directory)
-          require_relative "../trace"
-          require_relative "../trace/directory"
-          bad = []
-          files = Headway::Trace::Directory.files(directory) { |file, why| bad << [file, why] }
-          if files.empty?
-            why = bad.empty? ? "there is no *.headway" : "#{bad.first.join(": ")}#{" (and #{bad.size - 1} more)" if bad.size > 1}"
-            raise UsageError, "no trace that can be read in directory #{directory}: #{why}"
-          end
-          bad.each { |file, why| $stderr.puts "headway: warning: #{file} is left out: #{why}" }
-          files
         end
 
         # An option in the place of a file name is a forgotten file name.
@@ -93,7 +83,6 @@ module Headway
         end
 
         def read(files, lanes:)
-          require_relative "../trace"
           trace = Headway::Trace.open(*files, lanes: lanes)
           Headway::Report::Document.new(trace).tap(&:to_h)
         rescue Headway::Trace::Error => error

@@ -1,13 +1,17 @@
 # frozen_string_literal: true
 
+require_relative "sentinel"
+
 module Headway
   module CLI
     # Runs the command as a child, for what is to be done after it ended. Signals go on to it, its status comes back.
     module Supervision
-      # What a user or a service manager sends; a terminal sends INT and QUIT to the child by itself.
+      # What a user or a service manager sends.
       FORWARDED = %w[TERM HUP USR1 USR2 CONT TTIN TTOU WINCH].freeze
-      KEPT_FROM_US = %w[INT QUIT].freeze
-      private_constant :FORWARDED, :KEPT_FROM_US
+      # A terminal sends these to the child by itself, and a server that gets one twice may stop at once. So they go on only if they
+      # came to us alone.
+      OF_TERMINALS = %w[INT QUIT].freeze
+      private_constant :FORWARDED, :OF_TERMINALS
 
       class << self
         # @yield in the child: replaces it by the command
@@ -57,11 +61,13 @@ module Headway
         end
 
         def forward_to(pid)
+          sentinel = Sentinel.new(fatal: OF_TERMINALS, ignored: FORWARDED)
           before = FORWARDED.to_h { |name| [name, trap(name) { forward(name, pid) }] }
-          before.merge!(KEPT_FROM_US.to_h { |name| [name, trap(name) { nil }] })
+          before.merge!(OF_TERMINALS.to_h { |name| [name, trap(name) { Thread.new { forward(name, pid) if sentinel.alone? } }] })
           yield
         ensure
           before&.each { |name, handler| trap(name, handler || "DEFAULT") }
+          sentinel&.dismiss
         end
 
         def forward(name, pid)

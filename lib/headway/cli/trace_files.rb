@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "tmpdir"
+require_relative "../reason"
 require_relative "../recorder/file_name"
 
 module Headway
@@ -11,7 +12,7 @@ module Headway
       # @param report [String, nil] the page asked for; without a record the trace goes to a directory of its own
       # @raise [UsageError]
       def initialize(record, report)
-        @report = report && checked(report, "--report")
+        @report = report && checked(page(report), "--report")
         @directory = Dir.mktmpdir("headway") if report && record.nil?
         @record = record ? checked(named(record), "--record") : @directory && File.join(@directory, "run.headway")
         @earlier = there.to_h { |path| [path, File.mtime(path)] }
@@ -36,8 +37,17 @@ module Headway
 
         extension = File.extname(@record)
         name = /\A#{Recorder::FileName.expression(File.basename(@record, extension))}(\.\d+)*#{Regexp.escape(extension)}\z/
-        names = Dir.children(File.dirname(@record)).grep(name).sort
+        names = Dir.children(File.dirname(@record)).select { |one| name.match?(one.scrub) }.sort
         [@record, *names.map { |one| File.join(File.dirname(@record), one) }].uniq.select { |path| File.size?(path) }
+      end
+
+      # Whoever gives another form's name expects that form.
+      def page(report)
+        return report if ["", ".html", ".htm"].include?(File.extname(report).downcase)
+
+        raise UsageError, "--report is #{report.scrub.inspect}: give a name that ends in .html, as it makes a page; for other " \
+                          "forms take --record FILE, then headway report FILE with --perfetto, --firefox, --collapsed, " \
+                          "--markdown or --json"
       end
 
       def named(record)
@@ -54,7 +64,16 @@ module Headway
         raise UsageError, "#{option}: there is no directory #{directory}" unless File.directory?(directory)
         raise UsageError, "#{option}: #{path} cannot be written" unless File.writable?(File.exist?(path) ? path : directory)
 
+        try(option == "--record" ? Recorder::FileName.resolve(path) : path) unless File.exist?(path)
         path
+      rescue SystemCallError => error
+        raise UsageError, "#{option}: #{path} cannot be written: #{Reason.of(error)}"
+      end
+
+      # To root every directory is writable, those too in which nothing can be made.
+      def try(path)
+        File.open(path, File::WRONLY | File::CREAT | File::EXCL) { nil }
+        File.delete(path)
       end
     end
   end

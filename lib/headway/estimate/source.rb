@@ -4,6 +4,10 @@ module Headway
   module Estimate
     # The work as it is typed or in a file, made into something to call.
     class Source
+      # What stands between a require and its error.
+      REQUIRE = %r{rubygems/core_ext|bundled_gems\.rb|<internal:}
+      private_constant :REQUIRE
+
       # @param settings [Hash] "code" or "file", and "requires"
       def initialize(settings)
         @settings = settings
@@ -20,8 +24,17 @@ module Headway
 
       def load_library(library)
         require(library)
-      rescue LoadError
-        raise Error, "-r #{library}: there is no such library"
+      rescue LoadError => error
+        raise Error, "-r #{library}: #{missing(library, error)}"
+      end
+
+      # It may be there and itself require what isn't.
+      def missing(library, error)
+        return "there is no such library" if error.path == library
+
+        what = error.path ? "it requires #{error.path}, and there is no such library" : error.message.lines.first.to_s.chomp
+        place = error.backtrace_locations&.find { |one| one.absolute_path && !one.path.match?(REQUIRE) }
+        "#{what}#{" (#{place.path}:#{place.lineno})" if place}"
       end
 
       def from_code(code)

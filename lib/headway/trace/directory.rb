@@ -19,6 +19,16 @@ module Headway
           why.nil?
         end
       end
+
+      # @param processes [Array<Hash>] as in {Trace#to_h}
+      # @return [Array<Array<Hash>>] those that overlap, or follow one another without a gap, together; in their order
+      def self.runs(processes)
+        last_s = 0.0
+        processes.sort_by { |process| process[:start_s] }.slice_when do |before, after|
+          last_s = [last_s, before[:end_s]].max
+          after[:start_s] > last_s
+        end.to_a
+      end
     end
   end
 end

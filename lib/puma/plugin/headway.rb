@@ -13,6 +13,8 @@ require "puma/plugin"
 require "puma/dsl"
 require "puma/server"
 require "headway/base"
+return if Headway::Copies.instead(__FILE__)
+
 require "headway/puma"
 require "headway/integrations/log" if Headway.supported?
 

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+module Headway
+  module CLI
+    # Tells whether a signal came to this process alone or to its whole process group, as Ctrl-C does: by a process beside it that
+    # does nothing and dies of what the group gets. (Who sent a signal, if Ruby told it, says too little: kill reaches groups as
+    # well. A group of its own for the command would take the terminal from it, or from what its output is piped to.)
+    class Sentinel
+      # Death takes it a moment of a processor, for which it may have to wait.
+      GRACE_S = 1
+      private_constant :GRACE_S
+
+      # @param fatal [Array<String>] signals that are to be told apart
+      # @param ignored [Array<String>] others that the group may get
+      def initialize(fatal:, ignored:)
+        @fatal = fatal
+        @ignored = ignored
+        @lock = Mutex.new
+        post
+      end
+
+      # To be asked once for each signal that came, on a thread that may wait.
+      #
+      # @return [Boolean] whether it came to this process alone
+      def alone?
+        @lock.synchronize do
+          deadline = now + GRACE_S
+          sleep 0.01 until (died = Process.wait(@pid, Process::WNOHANG)) || now > deadline
+          post if died
+          died.nil?
+        end
+      end
+
+      # @return [void]
+      def dismiss
+        @lock.synchronize do
+          @ours.close
+          Process.wait(@pid)
+        end
+      end
+
+      private
+
+      # It ends with us, too.
+      def post
+        its, ours = IO.pipe
+        @ours&.close
+        @ours = ours
+        @pid = fork do
+          ours.close
+          stand(its)
+          exit!
+        end
+        its.close
+      end
+
+      def stand(pipe)
+        Process.setrlimit(:CORE, 0) # which QUIT would leave
+        @ignored.each { |name| trap(name, "IGNORE") }
+        @fatal.each { |name| trap(name, "SYSTEM_DEFAULT") }
+        pipe.read
+      rescue Interrupt
+        nil # it was quicker
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

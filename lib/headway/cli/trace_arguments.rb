@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require_relative "../trace"
+require_relative "../trace/directory"
+
+module Headway
+  module CLI
+    # The traces that words on the command line name: files, and directories for every *.headway below them.
+    module TraceArguments
+      # Of files in a message.
+      MOST_NAMES = 3
+      private_constant :MOST_NAMES
+
+      class << self
+        # @param words [Array<String>]
+        # @return [Array<String>] files; what can't be read of a directory is left out, and said
+        # @raise [UsageError] nothing in a directory can be read
+        def files(words)
+          words.flat_map { |word| File.directory?(word) ? files_in(word) : word }
+        end
+
+        # What is in a directory may be of several runs, of which only one can be replayed as one: that in which most was done.
+        #
+        # @param words [Array<String>]
+        # @return [Array<String>] files
+        # @raise [UsageError] as {files}
+        # @raise [Trace::Error] nothing of a file can be read
+        def of_one_run(words)
+          files = files(words)
+          return files if files.size < 2 || words.none? { |word| File.directory?(word) }
+
+          data = Trace.open(*files).to_h
+          runs = Trace::Directory.runs(data[:processes])
+          work = data[:threads].each_with_object(Hash.new(0.0)) { |thread, sums| sums[thread[:process]] += thread[:running_s] }
+          most = runs.max_by { |run| run.sum { |process| work[process[:id]] } }
+          taken = files.values_at(*most.map { |process| process[:id] }.sort)
+          say("of #{runs.size} runs one after the other the one in which most was done is taken: #{names(taken)}") if runs.size > 1
+          taken
+        end
+
+        # @param processes [Array<Hash>] as in {Trace#to_h}
+        # @param files [Array<String>]
+        # @return [void]
+        def warn_of_runs(processes, files)
+          runs = Trace::Directory.runs(processes)
+          return if runs.size < 2
+
+          last = files.values_at(*runs.last.map { |process| process[:id] }.sort)
+          say("warning: these traces are of #{runs.size} runs one after the other; the last of them alone is #{names(last)}")
+        end
+
+        private
+
+        def files_in(directory)
+          bad = []
+          files = Trace::Directory.files(directory) { |file, why| bad << [file, why] }
+          if files.empty?
+            why = bad.empty? ? "there is no *.headway" : "#{bad.first.join(": ")}#{" (and #{bad.size - 1} more)" if bad.size > 1}"
+            raise UsageError, "no trace that can be read in directory #{directory}: #{why}"
+          end
+          bad.each { |file, why| say("warning: #{file} is left out: #{why}") }
+          files
+        end
+
+        def names(files)
+          more = files.size - MOST_NAMES
+          [files.first(MOST_NAMES).join(" "), *("(and #{more} more)" if more.positive?)].join(" ")
+        end
+
+        def say(text)
+          $stderr.puts "headway: #{text}"
+        end
+      end
+    end
+  end
+end
