@@ -1,5 +1,7 @@
 #include "workload.h"
 
+#include "workload_tracks.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +72,6 @@ hw_workload_request(struct hw_workload *w, uint32_t class)
     return w->request_count++;
 }
 
-#define LONGEST_NS (UINT64_C(1) << 53) /* a third of a year: what a step has room for, with some to add */
 
 bool
 hw_workload_step(struct hw_workload *w, enum hw_step_kind kind, uint64_t length_ns, uint32_t load)
@@ -79,10 +80,10 @@ hw_workload_step(struct hw_workload *w, enum hw_step_kind kind, uint64_t length_
     struct hw_step *last = request->steps ? &w->steps[w->step_count - 1] : NULL;
     if (last && last->kind == HW_STEP_GVL && kind == HW_STEP_GVL) {
         uint64_t both_ns = last->length_ns + length_ns;
-        last->length_ns = both_ns > LONGEST_NS ? LONGEST_NS : both_ns;
+        last->length_ns = both_ns > HW_STEP_LONGEST_NS ? HW_STEP_LONGEST_NS : both_ns;
         return true;
     }
-    if (length_ns > LONGEST_NS) length_ns = LONGEST_NS;
+    if (length_ns > HW_STEP_LONGEST_NS) length_ns = HW_STEP_LONGEST_NS;
     if (!room(&w->steps, w->step_count, &w->step_capacity, sizeof(*w->steps))) return false;
     w->steps[w->step_count++] = (struct hw_step){ .kind = kind, .load = load > HW_LOADS_MOST ? HW_LOADS_MOST : load,
                                                   .length_ns = length_ns };
@@ -117,16 +118,20 @@ forget_idle_tracks(struct hw_workload *w)
 }
 
 static bool
-order_requests(struct hw_workload *w, uint32_t count)
+order_requests(struct hw_workload *w, uint32_t count, const uint32_t *goes_into)
 {
     struct hw_request *ordered = malloc((size_t)(count ? count : 1) * sizeof(*ordered));
     uint32_t *next = malloc((size_t)(w->track_count + 1) * sizeof(*next)), marked = 0;
     bool whole = ordered && next;
     for (uint32_t i = 0; whole && i < w->track_count; i++) next[i] = w->tracks[i].first_request;
     for (uint32_t i = 0; whole && i < w->request_count; i++) {
-        const struct hw_request *request = &w->requests[i];
-        if (request->track == UINT32_MAX) ordered[marked++] = *request;
-        else if (w->tracks[request->track].requests) ordered[next[request->track]++] = *request;
+        struct hw_request *request = &w->requests[i];
+        if (request->track == UINT32_MAX) {
+            ordered[marked++] = *request;
+            continue;
+        }
+        request->track = goes_into[request->track];
+        if (w->tracks[request->track].requests) ordered[next[request->track]++] = *request;
     }
     free(next);
     if (!whole) {
@@ -166,13 +171,17 @@ hw_workload_finish(struct hw_workload *w)
     for (uint32_t i = 0; i < w->process_count; i++) {
         if (w->processes[i].requests > w->processes[w->typical_process].requests) w->typical_process = i;
     }
+    uint32_t *goes_into = hw_workload_spread_tracks(w);
+    if (goes_into == NULL) return false;
     forget_idle_tracks(w);
     uint32_t place = w->marked;
     for (uint32_t i = 0; i < w->track_count; i++) {
         w->tracks[i].first_request = place;
         place += w->tracks[i].requests;
     }
-    return order_requests(w, place) && sum_up(w);
+    bool whole = order_requests(w, place, goes_into) && sum_up(w);
+    free(goes_into);
+    return whole;
 }
 
 /* -- delays and load ----------------------------------------------------------------------------------------------------- */

@@ -31,6 +31,8 @@ enum hw_step_kind {
     HW_STEP_KINDS
 };
 
+#define HW_STEP_LONGEST_NS (UINT64_C(1) << 53) /* a third of a year: what a step has room for, with some to add */
+
 struct hw_step {
     uint64_t kind : 2, load : 8, length_ns : 54; /* load, of a delay: how many requests of the process were in one, it included */
 };
@@ -46,7 +48,8 @@ struct hw_request {
 struct hw_track {
     uint32_t first_request, requests; /* cycles */
     uint32_t class, process;
-    uint64_t running_ns, lived_ns;
+    uint64_t running_ns, lived_ns, start_ns, end_ns;
+    uint32_t pause; /* place + 1 of its last step, a delay, when the thread ended; 0: it lives */
 };
 
 struct hw_request_class {

@@ -105,7 +105,7 @@ new_track(struct reading *r, struct reading_thread *t)
     struct hw_trace_text name = hw_reading_name(r, t);
     if (name.length == 0) name = (struct hw_trace_text){ "(thread)", 8 };
     w->tracks[w->track_count] = (struct hw_track){ .class = hw_workload_class(w, name.bytes, name.length),
-                                                   .process = w->process_count - 1 };
+                                                   .process = w->process_count - 1, .start_ns = t->start_ns };
     return w->track_count++;
 }
 
@@ -313,10 +313,17 @@ hw_reading_exit(struct reading *r, struct reading_thread *t)
     hw_reading_enter(r, t, HW_SUSPENDED);
     if (t->delayed) r->in_delay--;
     if (t->depth > 0) r->in_request--;
-    if (t->depth == 0 && t->last_request == NONE) put_cycle(r, t);
+    bool pauses = !r->over && (t->track != NONE || t->step_count > 0);
+    if (t->depth == 0 && t->last_request == NONE) {
+        if (pauses) collect(r, t, HW_STEP_DELAY, 1); /* as long as it will be: workload_tracks.c */
+        put_cycle(r, t);
+    }
     t->delayed = false;
     t->exited = true;
     if (t->track == NONE) return;
-    r->workload->tracks[t->track].running_ns = t->running_ns;
-    r->workload->tracks[t->track].lived_ns = r->now_ns - t->start_ns;
+    struct hw_track *track = &r->workload->tracks[t->track];
+    track->running_ns = t->running_ns;
+    track->end_ns = r->now_ns;
+    track->lived_ns = r->now_ns - t->start_ns;
+    if (pauses) track->pause = r->workload->step_count;
 }

@@ -85,6 +85,7 @@ read_events(struct reading *r, struct hw_trace_reader *reader)
     hw_stream_finish(&stream);
     take_settled(r, &stream);
     hw_stream_free(&stream);
+    r->over = true;
     hw_reading_count_idle(r);
     for (uint32_t i = 0; i < r->thread_count && goes_on(r); i++) {
         if (!r->threads[i].exited) hw_reading_exit(r, &r->threads[i]);

@@ -29,6 +29,7 @@ read_trace(const struct hw_trace_event *events, size_t count)
     CHECK(hw_write_string(&buffer, 2, "inner", 5));
     CHECK(hw_write_events(&buffer, events, count));
     CHECK(hw_write_thread(&buffer, 7, "ticker", 6, "", 0)); /* names may come late */
+    CHECK(hw_write_thread(&buffer, 8, "ticker", 6, "", 0));
     CHECK(hw_write_dropped(&buffer, 3, 0));
     CHECK(hw_write_end(&buffer));
     CHECK(hw_workload_read(&work, trace_file(buffer.bytes, buffer.length), UINT64_MAX, &damage));
@@ -166,6 +167,30 @@ TEST(beside_requests_a_thread_that_computes_is_kept_and_an_idle_one_forgotten)
     clean_up();
 }
 
+/* Thread 7 lives for a moment, 8 of the same name after it, and 9 of another name lives on. */
+TEST(threads_that_ended_are_one_track_with_pauses)
+{
+    static const struct hw_trace_event events[] = {
+        EVENT(AT(0), 1, KNOWN, .value = HW_RUNNING), EVENT(AT(0), 1, MARK_BEGIN, .value = 1), EVENT(AT(50), 1, MARK_END, .value = 1),
+        EVENT(AT(100), 1, SUSPENDED), EVENT(AT(100), 7, RESUMED), EVENT(AT(110), 7, SUSPENDED), EVENT(AT(110), 9, RESUMED),
+        EVENT(AT(115), 9, SUSPENDED), EVENT(AT(150), 7, READY), EVENT(AT(150), 7, RESUMED), EVENT(AT(155), 7, EXITED),
+        EVENT(AT(300), 8, RESUMED), EVENT(AT(320), 8, EXITED), EVENT(AT(1000), 9, READY), EVENT(AT(1000), 9, RESUMED),
+    };
+    read_trace(events, COUNT(events));
+    CHECK_EQUAL(1, work.marked);
+    CHECK_EQUAL(6, work.request_count);
+    CHECK_EQUAL(3, work.tracks[0].requests);
+    CHECK_EQUAL(2, work.requests[4].track);
+    CHECK_EQUAL(35 * HW_NS_PER_US, work.tracks[0].running_ns);
+    CHECK_EQUAL(1000 * HW_NS_PER_US, work.tracks[0].lived_ns);
+    check_step(&work.requests[1], 1, HW_STEP_DELAY, 40);
+    check_step(&work.requests[2], 0, HW_STEP_GVL, 5);
+    CHECK_EQUAL(145 * HW_NS_PER_US + 1, work.steps[work.requests[2].first_step + 1].length_ns);
+    check_step(&work.requests[3], 0, HW_STEP_GVL, 20);
+    CHECK_EQUAL((680 + 100) * HW_NS_PER_US + 1, work.steps[work.requests[3].first_step + 1].length_ns);
+    clean_up();
+}
+
 /* Delays of requests of one kind, `load` of them at a time. */
 static void
 crowd(uint32_t load, double length_ms, unsigned count)
@@ -223,4 +248,5 @@ TEST(any_events_can_be_read)
 TESTS({ "request", a_request_is_what_was_marked_without_its_waits }, { "idle", idle_threads_are_those_named_as_one_that_did_requests },
       { "tracks", threads_without_marks_are_tracks },
       { "cpu", what_was_computed_without_the_gvl_is_no_delay }, { "beside", beside_requests_a_thread_that_computes_is_kept_and_an_idle_one_forgotten },
+      { "ended", threads_that_ended_are_one_track_with_pauses },
       { "load", delays_that_grow_with_load_are_noticed }, { "any", any_events_can_be_read })
