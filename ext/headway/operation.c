@@ -207,6 +207,23 @@ choose(struct hw_costs *costs, struct hw_place *place, bool breathed)
     return hw_costs_choose(costs, place, hw_costs_wants_time(place) ? hw_now_ns() : 0, breathed);
 }
 
+static VALUE
+wait_for(VALUE self, VALUE pool, VALUE costs_object, VALUE work)
+{
+    struct hw_costs *costs = costs_of(costs_object);
+    for (bool breathed = false;; breathed = true) {
+        struct hw_place *place = find_place(costs, 1);
+        if (place->note == NEW) note_place(place, work);
+        enum hw_choice choice = place->note == STAYS ? HW_CHOICE_INLINE : choose(costs, place, breathed);
+        switch (choice) {
+          case HW_CHOICE_BREATHE: breathe(costs_object, self); break;
+          case HW_CHOICE_INLINE: return place->note == NOT_DECLINABLE ? run_inline(work) : DECLINED;
+          case HW_CHOICE_MEASURE: return run_measured(costs, place, work);
+          default: return run_on_worker(costs_object, pool, work, place);
+        }
+    }
+}
+
 /* scheduler.blocking_operation_wait(work); the scheduler's @worker_pool is an OffloadPool, or nil once it is closed */
 static VALUE
 blocking_operation_wait(VALUE self, VALUE work)
@@ -214,20 +231,7 @@ blocking_operation_wait(VALUE self, VALUE work)
     VALUE pool = rb_ivar_get(self, id_pool);
     if (NIL_P(pool)) return run_inline(work);
     VALUE costs_object = rb_ivar_get(pool, id_costs);
-    struct hw_costs *costs = costs_of(costs_object);
-    VALUE result = Qnil;
-    for (bool breathed = false, over = false; !over; breathed = true) {
-        struct hw_place *place = find_place(costs, 1);
-        if (place->note == NEW) note_place(place, work);
-        enum hw_choice choice = place->note == STAYS ? HW_CHOICE_INLINE : choose(costs, place, breathed);
-        over = choice != HW_CHOICE_BREATHE;
-        switch (choice) {
-          case HW_CHOICE_BREATHE: breathe(costs_object, self); break;
-          case HW_CHOICE_INLINE: result = place->note == NOT_DECLINABLE ? run_inline(work) : DECLINED; break;
-          case HW_CHOICE_MEASURE: result = run_measured(costs, place, work); break;
-          default: result = run_on_worker(costs_object, pool, work, place);
-        }
-    }
+    VALUE result = wait_for(self, pool, costs_object, work);
     RB_GC_GUARD(costs_object); /* what forks in between, its pool has others */
     return result;
 }
@@ -242,20 +246,15 @@ offload_operation(VALUE self, VALUE pool, VALUE costs_object, VALUE work)
         rb_funcallv(pool, id_guard, 0, NULL);
         return rb_funcallv(pool, id_hand_over, 3, (VALUE[]){ work, Qnil, Qfalse }); /* rare, and of no known place */
     }
-    VALUE result = Qnil;
-    for (bool breathed = false, over = false; !over; breathed = true) {
+    for (bool breathed = false;; breathed = true) {
         struct hw_place *place = find_place(costs, 3);
-        enum hw_choice choice = choose(costs, place, breathed);
-        over = choice != HW_CHOICE_BREATHE;
-        switch (choice) {
+        switch (choose(costs, place, breathed)) {
           case HW_CHOICE_BREATHE: breathe(costs_object, rb_fiber_scheduler_current()); break;
-          case HW_CHOICE_INLINE: result = run_inline(work); break;
-          case HW_CHOICE_MEASURE: result = run_measured(costs, place, work); break;
-          default: result = run_on_worker(costs_object, pool, work, place);
+          case HW_CHOICE_INLINE: return run_inline(work);
+          case HW_CHOICE_MEASURE: return run_measured(costs, place, work);
+          default: return run_on_worker(costs_object, pool, work, place);
         }
     }
-    RB_GC_GUARD(costs_object);
-    return result;
 }
 
 /* Native.offload_costs(mode, hand_over_ns, most, crew) -> what is known of operations: nothing yet */

@@ -7,10 +7,10 @@ require_relative "platform"
 module Headway
   # Starts Headway in a program that doesn't know about it.
   module Autostart
-    # Package tools say nothing of themselves when they are not the command that was run.
-    TOOLS = %w[gem bundle bundler].freeze
     # These become another program: in this process, under its name, or by exec.
     BUNDLERS = %w[bundle bundler].freeze
+    # Package tools say nothing of themselves when they are not the command that was run.
+    TOOLS = ["gem", *BUNDLERS].freeze
     # A trace of more is worth something, and takes time to read.
     SLIGHT_BYTES = 1_000_000
     private_constant :BUNDLERS, :SLIGHT_BYTES
@@ -64,22 +64,21 @@ module Headway
 
       # The command itself writes the file it was told to. A Ruby it started writes one of its own, as a forked child does.
       def record(path)
+        command = Process.pid.to_s == ENV["HEADWAY_RUN_PID"]
+        return if !command && TOOLS.include?(File.basename($PROGRAM_NAME))
         return record_beside_others(path) if Headway::Recorder::FileName.unique?(path)
 
-        unless Process.pid.to_s == ENV["HEADWAY_RUN_PID"]
-          return if TOOLS.include?(File.basename($PROGRAM_NAME))
+        Headway::Recorder.start(:file => command ? path : own_path(path))
+      end
 
-          extension = File.extname(path)
-          path = "#{path[0, path.length - extension.length]}.#{Process.pid}#{extension}"
-        end
-        Headway::Recorder.start(:file => path)
+      def own_path(path)
+        extension = File.extname(path)
+        "#{path[0, path.length - extension.length]}.#{Process.pid}#{extension}"
       end
 
       # By exec a process may become one program after the other, and their names differ by the time. (Where they don't, the next
       # trace replaces the last.)
       def record_beside_others(path)
-        return if TOOLS.include?(File.basename($PROGRAM_NAME)) && Process.pid.to_s != ENV["HEADWAY_RUN_PID"]
-
         pid, before = ENV["HEADWAY_RECORDED"].to_s.split(" ", 2)
         drop_if_slight(before.to_s) if pid == Process.pid.to_s
         return unless Headway::Recorder.start(:file => path)

@@ -22,6 +22,7 @@ module Headway
     # The class has to be there already: its constant is autoloaded.
     require_relative "trace/analysis"
     require_relative "trace/events"
+    require_relative "trace/title"
 
     # @param paths [Array<String, #to_path>]
     # @param lanes [Boolean] whether the lanes will be wanted too: one pass then does for both

@@ -21,28 +21,18 @@ work_named(struct hw_pass *pass, uint32_t string)
     return &analysis->works[*place];
 }
 
+/* times: 1, or -1 to take it back. */
 static void
-count(struct hw_pass *pass, const struct hw_thread_work *done)
+count(struct hw_pass *pass, const struct hw_thread_work *done, int times)
 {
     struct hw_analysed_work *work = work_named(pass, done->string);
     if (!work) return;
-    work->count++;
-    work->time_ns += done->time_ns;
-    work->running_ns += done->running_ns;
-    work->ready_ns += done->ready_ns;
-    work->blamed_ns += done->blamed_ns;
-}
-
-static void
-discount(struct hw_pass *pass, const struct hw_thread_work *done)
-{
-    struct hw_analysed_work *work = work_named(pass, done->string);
-    if (!work) return;
-    work->count--;
-    work->time_ns -= done->time_ns;
-    work->running_ns -= done->running_ns;
-    work->ready_ns -= done->ready_ns;
-    work->blamed_ns -= done->blamed_ns;
+    uint64_t factor = (uint64_t)times;
+    work->count += factor;
+    work->time_ns += factor * done->time_ns;
+    work->running_ns += factor * done->running_ns;
+    work->ready_ns += factor * done->ready_ns;
+    work->blamed_ns += factor * done->blamed_ns;
 }
 
 /* Who marks runs; of one that doesn't, as its work ended elsewhere, the wait that is under way is left out. */
@@ -61,7 +51,7 @@ finish(struct hw_pass *pass, struct hw_analysed_thread *thread, uint64_t running
     work->running_ns = running_ns - work->running_ns;
     work->ready_ns = thread->time_ns[HW_READY] - work->ready_ns;
     work->done = true;
-    count(pass, work);
+    count(pass, work, 1);
 }
 
 static void
@@ -90,9 +80,9 @@ rename_last(struct hw_pass *pass, struct hw_analysed_thread *thread, uint32_t st
 {
     struct hw_thread_work *work = &thread->work;
     if (!work->done) return;
-    discount(pass, work);
+    count(pass, work, -1);
     work->string = string;
-    count(pass, work);
+    count(pass, work, 1);
 }
 
 void

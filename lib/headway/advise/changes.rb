@@ -16,15 +16,13 @@ module Headway
         Server.new(name: "Sidekiq", command: /\bsidekiq\b/i, file: "config/sidekiq.yml",
                    threads: [/\A\s*:?concurrency:[^\r\n]*/, ->(count) { ":concurrency: #{count}" }], processes: nil)
       ].freeze
-      # What servers call themselves instead of their command: puma 8.0.2 (tcp://…) [shop], puma: cluster worker 0: 42 [shop]
-      TITLE = /\A(puma|sidekiq)\b.*\[.*\]/
       # Where Headway is in the server already.
       PLUGIN = /\A\s*(plugin[\s(]+:headway\b|Headway::Sidekiq\.install\b)/
       # A part of Sidekiq's threads with a count of their own.
       CAPSULES = /\A\s*:?capsules:/
       # Lines around a change.
       CONTEXT = 3
-      private_constant :SERVERS, :TITLE, :PLUGIN, :CAPSULES, :CONTEXT
+      private_constant :SERVERS, :PLUGIN, :CAPSULES, :CONTEXT
 
       # @param workload [Workload]
       # @param from [Predict::Setting]
@@ -70,9 +68,9 @@ module Headway
       def command
         return @command unless @server
 
-        name = @server.name.downcase
-        return "bundle exec #{name}" if TITLE.match?(@command)
+        titled = Trace::Title.command(@command) and return titled
 
+        name = @server.name.downcase
         program, arguments = @command.split(" ", 2)
         own = File.expand_path("bin/#{name}", @directory)
         of_gem = File.basename(program) == name && program.start_with?("/") && program != own

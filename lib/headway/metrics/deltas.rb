@@ -13,7 +13,7 @@ module Headway
 
       def initialize
         @seen = {}
-        @gauges = []
+        @gauges = {}
       end
 
       # @param families [Array<Family>]
@@ -52,10 +52,9 @@ module Headway
       end
 
       def gone(changes)
-        before, @gauges = @gauges, changes.select { |change| change.type == :gauge }
-        now = @gauges.map { |gauge| [gauge.name, gauge.labels] }
-        ended = before.reject { |gauge| now.include?([gauge.name, gauge.labels]) }
-        ended.each { |gauge| gauge.number = 0 }
+        before = @gauges
+        @gauges = changes.select { |change| change.type == :gauge }.to_h { |gauge| [[gauge.name, gauge.labels], gauge] }
+        before.reject { |key,| @gauges.key?(key) }.each_value { |gauge| gauge.number = 0 }.values
       end
 
       def since(family, labels, value)

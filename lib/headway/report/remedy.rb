@@ -9,11 +9,9 @@ module Headway
       MUCH = 0.05
       # Longer commands would hide what is said.
       COMMAND_LONGEST = 60
-      # What servers call themselves instead of their command: puma 8.0.2 (tcp://...) [shop]
-      TITLE = /\A(puma|sidekiq)\b.*\[.*\]/
       # Where Bundler found them.
       SERVER = %r{\A\S*/(?:bin|exe)/(puma|sidekiq|rackup|falcon)(?= |\z)}
-      private_constant :LONG_S, :MUCH, :COMMAND_LONGEST, :TITLE, :SERVER
+      private_constant :LONG_S, :MUCH, :COMMAND_LONGEST, :SERVER
 
       # @param data [Hash] as {Trace#to_h} returns it
       def initialize(data)
@@ -36,9 +34,10 @@ module Headway
       private
 
       def command(process)
-        text = process[:command].to_s.sub(SERVER, 'bundle exec \1')
-        return "bundle exec #{text[TITLE, 1]}" if TITLE.match?(text)
+        text = process[:command].to_s
+        titled = Trace::Title.command(text) and return titled
 
+        text = text.sub(SERVER, 'bundle exec \1')
         text.empty? || text.size > COMMAND_LONGEST || text.start_with?("-") || text.match?(/[^[:print:]]/) ? "COMMAND" : text
       end
     end
