@@ -45,7 +45,7 @@ module Headway
     # @param env [Hash]
     # @return [Array] the application's response
     def call(env)
-      return @app.call(env) if env[REQUEST] || (@sample < 1 && rand >= @sample) || !Headway.started?
+      return @app.call(env) if env[REQUEST] || Work.answering? || (@sample < 1 && rand >= @sample) || !Headway.started?
 
       work = env[REQUEST] = Work.start(:request) { @routes.name(env) }
       callbacks = env[FINISHED] # a server that has it calls them when all is sent; else whoever closes the body does
@@ -53,13 +53,14 @@ module Headway
       will_tell = told
       begin
         response = @app.call(env)
-        work.look # what follows may be on another thread
-        return response if told && !@server_timing
+        @routes.look(env)
+        return response if told && !@server_timing && !closes?(response)
 
         answer = Integrations::Guard.masked("Headway::Rack") { completed(env, work, response, told) }
         will_tell ||= answer && @proxies
         answer || response
       ensure
+        work.look # what follows may be on another thread
         # Nobody will tell of the end: after an exception, a throw or a kill; and without the gem rack, when this is it. Servers of
         # fibers, which tell of what is no StandardError to nobody, cancel requests so.
         finish(env, nil, answer ? nil : $!) unless will_tell && (response || !work.shared?)
@@ -69,14 +70,26 @@ module Headway
     private
 
     def completed(env, work, response, told)
-      work.status = Integer(response[0])
       status, headers, body = *response
-      body = ::Rack::BodyProxy.new(body) { finish(env, status, nil) } if @proxies && !told
+      work.status = Integer(status) unless told
+      body = body_proxy(env, status, body, told) if @proxies && (!told || closes?(response))
       [status, @server_timing ? timed(headers, work) : headers, body]
+    end
+
+    # Puma, which tells, doesn't where that raises.
+    def closes?(response)
+      @proxies && response.is_a?(Array) && response[2].respond_to?(:close)
+    end
+
+    def body_proxy(env, status, body, told)
+      return ::Rack::BodyProxy.new(body) { finish(env, status, nil) } unless told
+
+      Closing.new(body) { |error| finish(env, status, error) }
     end
 
     def proxies?
       require "rack/body_proxy"
+      require_relative "rack/closing"
       true
     rescue LoadError # an application without the gem rack: then its bodies aren't looked at
       false

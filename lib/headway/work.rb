@@ -28,6 +28,15 @@ module Headway
         Thread.current[CURRENT]
       end
 
+      # @return [Boolean] whether the current thread is in an application that answers a request: one that it makes of itself there is
+      #   part of that
+      # @api private
+      def answering?
+        work = current
+        work = work.outer while work&.kind == :job
+        !work.nil? && work.answering?
+      end
+
       # @param kind [:request, :job]
       # @param name [String, nil] its class: work that is alike, such as "GET /users/:id"; may be told later
       # @yieldreturn [String] what a trace calls it until then; only asked while something records
@@ -86,10 +95,16 @@ module Headway
     attr_reader :account
 
     # @api private
+    # @return [Work, nil] what the thread was at before, and will be again
+    attr_reader :outer
+
+    # @api private
     def initialize(kind, name, &provisional)
       @kind = kind
       @name = name
-      @outer = kind == :job ? Work.current : nil # one done inside of a request; requests don't nest
+      @answering = kind == :request
+      before = Work.current
+      @outer = before if kind == :job || before&.kind == :job # a request that is there may be one that another thread will finish
       @shared = !Fiber.current_scheduler.nil?
       @account = Times.new
       @parts = @queue = @status = @error = @mark = nil # in this order always: objects of too many shapes are slow
@@ -150,9 +165,16 @@ module Headway
       sum.waiting += waiting
     end
 
+    # @api private
+    # @return [Boolean] whether the application is at it, which has yet to return or raise
+    def answering?
+      @answering
+    end
+
     # Takes its thread's times until now: what follows may be on another thread.
     # @return [void]
     def look
+      @answering = false
       @account.look
     end
 
@@ -172,6 +194,7 @@ module Headway
       return unless @account.finish
 
       @error = error
+      @answering = false
       leave if @mark
       thread = Thread.current
       thread[CURRENT] = @outer if thread[CURRENT].equal?(self)

@@ -11,13 +11,17 @@ class PumaTest < Minitest::Test
 
   APP = <<~RUBY
     require "headway"
-    use Headway::Rack, server_timing: true
+    $works = []
+    Headway::Work.subscribe { |work| $works << [work.name, work.status, work.error.to_s] }
+    use Headway::Rack, server_timing: !ENV["QUIET"]
     run(lambda do |env|
       case env["PATH_INFO"]
       when "/worker" then [200, {}, [Headway::Metrics.worker]]
       when "/tuned" then [200, {}, [Headway::Autotune.current&.history.to_a.map { |step| step.to_h.slice(:knob, :from, :to) }.inspect]]
       when "/pid" then [200, {}, ["\#{Process.pid} \#{Headway.policy} \#{Headway.quantum_ms} \#{Headway.started?}"]]
       when "/fails" then raise "oops"
+      when "/close" then [200, {}, Enumerator.new { |out| out << "sent" }.tap { |body| def body.close = raise(IOError, "close failed") }]
+      when "/works" then [200, {}, [$works.inspect]]
       else
         t = Thread.new { 300_000.times { } }
         sleep 0.005
@@ -43,6 +47,19 @@ class PumaTest < Minitest::Test
     assert_operator stats["requests_count"], :>, 0
     @puma.await_output(/headway: \d+ s: GVL held \d+ % of it, \d+ waits of [\d.]+ ms, \d+ preemptions/)
     assert_includes @puma.output, "* Headway #{Headway::VERSION}: policy fair, quantum 50 ms, preempt signal"
+  end
+
+  def test_a_body_whose_close_raises_is_counted_once_and_raises
+    [{}, { "QUIET" => "1" }].each do |env|
+      puma("", env: env)
+      assert_equal "sent", get(@port, "/close").body
+      @puma.await_output(/close failed/)
+      get(@port, "/worker")
+      counted = @puma.await("both") { get(@port, "/works").body.then { |works| works if works.include?("/worker") } }
+      assert_equal 1, counted.scan('["GET /close", 200, "close failed"]').size, counted
+      assert_equal 1, counted.scan("GET /close").size, counted
+      assert_match(/IOError.*close failed|close failed.*IOError/, @puma.output)
+    end
   end
 
   def test_it_ends_when_asked_to

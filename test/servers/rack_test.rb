@@ -135,10 +135,53 @@ class RackTest < Harness::RecorderTest
     assert_includes 50..250, works.size - 1
   end
 
+  def test_a_request_that_an_application_makes_of_itself_is_part_of_the_one_it_is_made_in
+    seen = []
+    works = finished do
+      inner = stack(->(_env) { sleep 0.02; seen << Headway::Work.current; [200, {}, ["inner"]] })
+      outer = stack(lambda do |env|
+        Headway::Work.start(:job, "inline").tap { Rack::MockRequest.new(inner).get("/in/a/job") }.finish
+        2.times { Rack::MockRequest.new(inner).get("/inner") }
+        seen << Headway::Work.current
+        assert_same env["headway.request"], Headway::Work.current
+        raise KeyError if env["PATH_INFO"] == "/fails"
+
+        [200, {}, ["outer"]]
+      end)
+      Rack::MockRequest.new(outer).get("/outer")
+      assert_raises(KeyError) { Rack::MockRequest.new(outer).get("/fails") }
+      Headway::Work.start(:job, "fetches").tap do |job|
+        Rack::MockRequest.new(outer).get("/from/a/job")
+        assert_same job, Headway::Work.current
+      end.finish
+      Rack::MockRequest.new(inner).get("/alone")
+    end
+    requests = ["GET /outer", "GET /fails", "GET /from/a/job"]
+    assert_equal [*requests.flat_map { |name| ["inline", name] }, "fetches", "GET /alone"], works.map(&:name)
+    assert_equal [*requests.flat_map { |name| ["inline", name, name, name] }, "GET /alone"], seen.map(&:name)
+    assert_nil Headway::Work.current
+  end
+
+  # One that nobody finishes, as a server may forget it, and one that was begun by hand and is finished elsewhere.
+  def test_a_request_that_is_left_behind_keeps_none_of_the_next_ones
+    works = finished do
+      forgotten = environment("rack.response_finished" => [])
+      assert_raises(KeyError) { stack(->(_env) { raise KeyError }).call(forgotten) }
+      stack(->(_env) { [200, {}, []] }).call(environment("rack.response_finished" => []))
+      Headway::Work.start(:request, "elsewhere").then { |work| Thread.new { work.finish }.join }
+      Rack::MockRequest.new(stack(->(_env) { [200, {}, []] })).get("/next")
+    end
+    assert_equal ["elsewhere", "GET /next"], works.map(&:name)
+  end
+
   def test_classes_are_named_by_the_framework_and_bounded
     route = Headway::Rack::Route.new
     assert_equal "GET /users/:id", route.name(environment("action_dispatch.route_uri_pattern" => "/users/:id(.:format)"))
     assert_equal "POST /u/:name", route.name(environment("sinatra.route" => "POST /u/:name"))
+    { "/api/u/x" => "GET /api/u/:name", "/api//v1/u/x/" => "GET /api/v1/u/:name", "/u/x" => "GET /u/:name" }.each do |path, name|
+      assert_equal name, route.name(environment("sinatra.route" => "GET /u/:name", "PATH_INFO" => path)), "Rack::URLMap took its part back"
+    end
+    assert_equal "GET /f/*", route.name(environment("sinatra.route" => "GET /f/*", "PATH_INFO" => "/f/a/b"))
     assert_equal "GET /a", route.name(environment("action_dispatch.route" => Object.new, "PATH_INFO" => "/a")), "of a Rails to come"
     assert_equal "GET /a/:id/b", route.name(environment("PATH_INFO" => "/a/123/b"))
     assert_equal "GET /a2/b", route.name(environment("PATH_INFO" => "/a2/b"))

@@ -17,8 +17,25 @@ class RailsTest < Minitest::Test
       get "/fails", to: "items#fail"
       get "/state", to: "items#state"
       get "/stop", to: "items#stop"
+      mount Users => "/eng"
+      mount ->(env) { [200, {}, [env["PATH_INFO"]]] } => "/rack"
+      scope("/o/:org") do
+        mount Users => "/eng", as: :org_users
+        mount ->(env) { [200, {}, [env["PATH_INFO"]]] } => "/rack", as: :org_rack
+      end
+      mount ->(env) { env["PATH_INFO"].start_with?("/at") ? [200, {}, []] : [404, { "x-cascade" => "pass" }, []] } => "/", as: :root_rack
     end
   RUBY
+
+    class Users < Rails::Engine
+      isolate_namespace Users
+      routes.append do
+        root to: ->(_env) { [200, {}, ["root"]] }
+        get "/users/:id", to: ->(env) { [200, {}, ["user"]] }
+        get "/eng/:id", to: ->(env) { [200, {}, ["user"]] }
+        get "/raises", to: ->(_env) { raise "on purpose" }
+      end
+    end
 
     class Item < ActiveRecord::Base; end
 
@@ -72,6 +89,7 @@ class RailsTest < Minitest::Test
       end
     end
     ActiveSupport::Notifications.subscribe("job.headway") { raise "a broken subscriber" }
+    map("/map") { run Shop }
     run Shop
   RUBY
 
@@ -107,6 +125,17 @@ class RailsTest < Minitest::Test
     marks = Headway::Trace.open(File.join(@directory, "out.headway")).to_h[:marks].map { |mark| mark[:name] }.uniq
     ["ItemsController#show", "sql Item Load", "cache_read", "perform Polish", "GET /items/:id"].each { |name| assert_includes marks, name }
     assert marks.any? { |name| name.start_with?("render ") }, marks.inspect
+  end
+
+  def test_what_is_mounted_is_named_with_its_place
+    rails("")
+    paths = { "/eng/users/8" => "GET /eng/users/:id", "/eng" => "GET /eng", "/eng/nothing/7" => "GET (not found)", "/o/acme/eng/users/9" => "GET /o/:org/eng/users/:id",
+              "/o/%61cme/eng/users/acme" => "GET /o/:org/eng/users/:id", "/rack/a/b" => "GET /rack", "/o/eng/rack/c" => "GET /o/:org/rack",
+              "/eng/eng/eng" => "GET /eng/eng/:id", "/items/7" => "GET /items/:id", "/eng/raises" => "GET /eng/raises", "/at/root/12" => "GET /at/root/:id",
+              "/map/eng/users/3" => "GET /map/eng/users/:id", "/map/state" => "GET /map/state", "/" => "GET /" }
+    paths.each_key { |path| get(@port, path) }
+    seen = @rails.await("all requests") { rows = seen_lines.select { |kind,| kind == "request" }; rows if rows.size == paths.size }
+    assert_equal paths.values.sort, seen.map { |row| row[1] }.sort
   end
 
   def test_defaults_and_headway_run

@@ -9,14 +9,28 @@ module Headway
       # 42, a UUID, a hash, a token
       IDENTIFIER = %r{/(?:\d+|\h{8}-\h{4}-[\h-]+|\h{16,}|[^/]{41,})(?=/|\.|\z)}
       FORMAT = "(.:format)"
+      # Where env["SCRIPT_NAME"] as the application left it is: Rack::URLMap takes its own back.
+      PLACE = "headway.script_name"
+      # Parameters of a route that are in no path.
+      TARGETS = %i[controller action format].freeze
+      PARAMETERS = "action_dispatch.request.path_parameters"
       MOST_NAMES = 500
       LONGEST = 200 # characters of a path
       OTHERS = "(others)"
-      private_constant :METHODS, :IDENTIFIER, :FORMAT, :MOST_NAMES, :LONGEST, :OTHERS
+      private_constant :METHODS, :IDENTIFIER, :FORMAT, :PLACE, :TARGETS, :PARAMETERS, :MOST_NAMES, :LONGEST, :OTHERS
 
       def initialize
         @names = {}
         @paths = {}
+      end
+
+      # Where a mounted engine or application is has to be seen as soon as the application has answered.
+      #
+      # @param env [Hash]
+      # @return [void]
+      def look(env)
+        script = env["SCRIPT_NAME"]
+        env[PLACE] = script unless script.nil? || script.empty?
       end
 
       # @param env [Hash]
@@ -33,11 +47,47 @@ module Headway
       private
 
       def framework_route(env)
-        sinatra = env["sinatra.route"] and return sinatra
-        rails = env["action_dispatch.route_uri_pattern"] || env["action_dispatch.route"]&.path&.spec&.to_s
-        "#{METHODS.fetch(env["REQUEST_METHOD"], "OTHER")} #{rails.delete_suffix(FORMAT)}" if rails
+        method, pattern = env["sinatra.route"]&.split(" ", 2)
+        return "#{method} #{joined(place(env, pattern) || lead(env, pattern), pattern)}" if pattern
+
+        rails = env["action_dispatch.route_uri_pattern"] || env["action_dispatch.route"]&.path&.spec&.to_s or return
+        pattern = rails_pattern(env, rails) or return
+        "#{METHODS.fetch(env["REQUEST_METHOD"], "OTHER")} #{pattern}"
       rescue NoMethodError # in another version of the framework it may be something else
         nil
+      end
+
+      # Rails tells the innermost route. An engine's begins where the engine is mounted; another application that is mounted has that
+      # of its mount, without a format.
+      def rails_pattern(env, pattern)
+        own = pattern.delete_suffix(FORMAT)
+        if (place = place(env))
+          place.end_with?(pattern) ? place : joined(place(env, own), own)
+        else # what is mounted at the root has all the paths there are
+          own unless own == "/" && !["", "/"].include?(env["PATH_INFO"])
+        end
+      end
+
+      def joined(place, pattern) = place && pattern == "/" ? place : "#{place}#{pattern}"
+
+      # @return [String, nil] where the application is that answered, with the parameters on the way there, not those of its own route
+      def place(env, pattern = "")
+        script = env[PLACE] or return
+        parameters = env[PARAMETERS].to_h.reject { |name,| TARGETS.include?(name) || pattern.include?(":#{name}") }
+        named = script.split("/").map do |part|
+          name = parameters.key(part.gsub(/%(\h\h)/) { $1.hex.chr }.force_encoding(Encoding::UTF_8))
+          name ? ":#{name}" : part
+        end
+        pattern(named.join("/"))
+      end
+
+      # The same where Rack::URLMap has taken it back: what the path has more than the pattern, if none of its parts may be several.
+      def lead(env, pattern)
+        return if pattern.match?(%r{[^\w/:.-]})
+
+        parts = "#{env["SCRIPT_NAME"]}#{env["PATH_INFO"]}".split("/").reject(&:empty?)
+        more = parts.size - pattern.split("/").count { |part| !part.empty? }
+        pattern("/#{parts.first(more).join("/")}") if more.positive?
       end
 
       # A path that comes often is looked at once.
