@@ -65,6 +65,9 @@ module Headway
     class Middleware
       include ::Sidekiq::ServerMiddleware
 
+      HANDED_BACK = [::Sidekiq::Shutdown, *(::Sidekiq::Job::Interrupted if defined?(::Sidekiq::Job::Interrupted))].freeze
+      private_constant :HANDED_BACK
+
       # @param sample [Numeric]
       def initialize(sample = 1)
         @sample = sample
@@ -82,11 +85,16 @@ module Headway
         rescue Exception => error # passed on
           raise
         ensure
-          work.finish(error)
+          work.finish(error && !handed_back?(error) ? error : nil)
         end
       end
 
       private
+
+      # Sidekiq ends, and another will do the job: that is no failure.
+      def handed_back?(error)
+        HANDED_BACK.any? { |kind| error.is_a?(kind) || error.cause.is_a?(kind) }
+      end
 
       def start(job, queue)
         return if (@sample < 1 && rand >= @sample) || !Headway.started?

@@ -36,6 +36,12 @@ class SidekiqTest < Minitest::Test
       def perform(count) = count.times { }
     end
 
+    class Stepping
+      include Sidekiq::IterableJob
+      def build_enumerator(cursor:) = array_enumerator((1..10_000).to_a, cursor: cursor)
+      def each_iteration(_) = sleep(0.02).then { File.write("steps", "x", mode: "a") }
+    end
+
     class Failing
       include Sidekiq::Job
       def perform = raise(ArgumentError, "on purpose")
@@ -79,6 +85,18 @@ class SidekiqTest < Minitest::Test
     assert_predicate @sidekiq.stop, :success?, @sidekiq.output
     marks = Headway::Trace.open(File.join(@directory, "out.headway")).to_h[:marks].map { |mark| mark[:name] }
     assert_equal %w[Cruncher Failing Sleeper], marks.uniq.sort & by_class.keys
+  end
+
+  def test_what_is_handed_back_as_sidekiq_ends_has_not_failed
+    sidekiq
+    enqueue("Stepping")
+    enqueue("Sleeper", 30)
+    enqueue("Failing")
+    @sidekiq.await("all of them") { redis("llen", "queue:default").zero? && File.exist?(File.join(@directory, "steps")) && works_once(1) }
+    @sidekiq.stop
+    works = works_once(3).to_h { |work| [work[0], work[6]] }
+    assert_equal({ "Failing" => "ArgumentError", "Sleeper" => nil, "Stepping" => nil }, works.sort.to_h)
+    assert_equal %w[Sleeper Stepping], redis("lrange", "queue:default", 0, -1).map { |job| JSON.parse(job)["class"] }.sort
   end
 
   def test_redis_gone_mid_run
