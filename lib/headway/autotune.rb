@@ -71,7 +71,10 @@ module Headway
         return if off? || !Headway.started?
 
         Forks.watch(self, daemons: true)
-        @current = new(**options).run
+        tuner = new(**options).run
+        other, @current = @current, tuner # which another thread has started meanwhile
+        other&.stop
+        tuner
       end
 
       # @param options [Hash] for {start}

@@ -46,6 +46,27 @@ class AutotuneTest < Minitest::Test
     refute_includes Thread.list.map(&:name), "headway autotune"
   end
 
+  def test_of_two_that_are_started_at_once_one_stays_and_can_be_stopped
+    here = Queue.new
+    both = Queue.new
+    dial = Autotuning::Dial.new(8, 4..8)
+    dial.define_singleton_method(:value) { super().tap { Thread.current[:starts] && here.push(true) && both.pop } }
+    Headway.start
+    starters = Array.new(2) do
+      Thread.new do
+        Thread.current[:starts] = true
+        Headway::Autotune.start(quantum_ms: false, knobs: { workers: dial }, log: ->(line) { @lines << line }, **FAST)
+      end
+    end
+    2.times { here.pop }
+    both.close
+    starters.each(&:join)
+    await("the other's end") { Thread.list.count { |thread| thread.name == "headway autotune" } == 1 }
+    assert_predicate current, :running?
+    assert Headway::Autotune.stop
+    refute_includes Thread.list.map(&:name), "headway autotune"
+  end
+
   def test_an_error_is_said_once_and_ends_it_and_nothing_else
     dial = Autotuning::Dial.new(8, 4..8)
     def dial.value=(value)
