@@ -57,8 +57,8 @@ module Headway
         nil
       end
 
-      # Rails tells the innermost route. An engine's begins where the engine is mounted; another application that is mounted has that
-      # of its mount, without a format.
+      # Rails tells the innermost route. An engine's begins where the engine is mounted; another application that is mounted has
+      # that of its mount, without a format.
       def rails_pattern(env, pattern)
         own = pattern.delete_suffix(FORMAT)
         if (place = place(env))
@@ -70,7 +70,7 @@ module Headway
 
       def joined(place, pattern) = place && pattern == "/" ? place : "#{place}#{pattern}"
 
-      # @return [String, nil] where the application is that answered, with the parameters on the way there, not those of its own route
+      # @return [String, nil] where the application is that answered, with the parameters on the way there, not its own route's
       def place(env, pattern = "")
         script = env[PLACE] or return
         parameters = env[PARAMETERS].to_h.reject { |name,| TARGETS.include?(name) || pattern.include?(":#{name}") }
