@@ -41,7 +41,7 @@ module Headway
       Control.close # first, so that no client starts another recording
       Recorder.stop
       Integrations::PumaBuffers.unwatch
-      Native.stop
+      Native.stop.tap { Metrics::Reporter.report_last unless autoload?(:Metrics) || Metrics.autoload?(:Reporter) } # a start begins at zero
     end
 
     # @return [Boolean]

@@ -122,6 +122,41 @@ class MetricsAdaptersTest < Harness::TrapTest
     server&.close
   end
 
+  def test_what_came_since_the_last_report_is_said_as_the_process_ends_a_forked_one_too_and_as_headway_stops
+    server = UDPSocket.new.tap { |socket| socket.bind("127.0.0.1", 0) }
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway"
+      Headway.start
+      Headway::Metrics::Adapters::StatsD.install(port: #{server.addr[1]}, every: 60)
+      count = ->(name) { Headway::Metrics.request(name, running: 0, ready: 0, suspended: 7) }
+      count.("stopped")
+      50.times { sleep 0.001 }
+      puts Headway::Metrics.collect.find { |family| family.name == "ruby_gvl_wait_seconds" }.series[{}].count
+      Headway.stop
+      Headway.start
+      count.("ended")
+      Process.wait(fork { count.("forked") })
+    RUBY
+    assert run.success?, run
+    said = receive(server)
+    %w[stopped ended forked].each do |name|
+      assert_equal 1, said.count("ruby_gvl_request_seconds_total:7.0|c|#request:#{name},state:suspended"), name
+    end
+    assert_operator said.sum { |line| line[/\Aruby_gvl_wait_seconds_count:(\d+)/, 1].to_i }, :>=, run.out.to_i
+    assert_operator run.out.to_i, :>=, 50
+  ensure
+    server&.close
+  end
+
+  def test_a_receiver_that_does_not_answer_holds_up_no_end
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway"
+      Headway::Metrics::Reporter.new(to: "nobody", every: 60) { puts "asked"; $stdout.flush; sleep }.start
+    RUBY
+    assert run.success?, run
+    assert_equal "asked\n", run.out
+  end
+
   def test_a_receiver_that_fails_is_named_once_and_harms_nobody
     _, err = capture_io do
       reporter = Adapters::StatsD.install(host: "no.such.host.invalid", every: 60)

@@ -8,7 +8,9 @@ module Headway
     # Hands what {Metrics.collect} says to a block every so often, on a thread of its own; in forked children and daemons too.
     class Reporter
       EVERY_S = 5
-      private_constant :EVERY_S
+      # An end waits for a last report no longer: its receiver may not answer.
+      LAST_S = 2
+      private_constant :EVERY_S, :LAST_S
 
       @all = []
 
@@ -24,6 +26,19 @@ module Headway
         def add(reporter)
           Forks.watch(self, daemons: true)
           @all |= [reporter]
+          @at_exit ||= at_exit { report_last } && true # in forked children, too
+        end
+
+        # What came since the last report, as the process or Headway ends.
+        # @api private
+        # @return [void]
+        def report_last
+          last = @all.select(&:last?)
+          return if last.empty?
+
+          thread = Thread.new { last.each(&:report) }
+          thread.report_on_exception = false
+          thread.join(LAST_S) || thread.kill
         end
 
         # @param reporter [Reporter]
@@ -35,13 +50,15 @@ module Headway
 
       # @param every [Numeric] seconds
       # @param to [String] who gets it, for notices
+      # @param last [Boolean] whether what came since matters as the process ends
       # @yieldparam families [Array<Family>]
       # @raise [SettingError]
-      def initialize(to:, every: EVERY_S, &report)
+      def initialize(to:, every: EVERY_S, last: true, &report)
         raise SettingError, "every is #{every.inspect}: give seconds above 0" unless every.is_a?(Numeric) && every.positive?
 
         @every = every
         @to = to
+        @last = last
         @report = report
         @lock = Mutex.new
       end
@@ -74,6 +91,10 @@ module Headway
         Notices.add("metrics don't reach #{@to}: #{Reason.of(error)}")
         nil
       end
+
+      # @api private
+      # @return [Boolean]
+      def last? = @last
 
       # @return [void]
       def run
