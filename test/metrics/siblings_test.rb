@@ -98,6 +98,15 @@ class MetricsSiblingsTest < Minitest::Test
     Process.wait(@other)
   end
 
+  def test_two_that_share_a_number_are_told_apart
+    Headway::Metrics.worker = "w"
+    write(Process.ppid, FILE)
+    assert_equal ["w-#{Process.pid}", "w-#{Process.ppid}"], workers
+    assert_equal 5, series[{ worker: "w-#{Process.ppid}" }]
+    File.delete(file_of(Process.ppid))
+    assert_equal %w[w], workers
+  end
+
   def test_a_forked_child_does_not_count_under_its_parents_number
     Headway::Metrics.worker = 4
     ask = asked { [Headway::Metrics.worker, Process.pid] }

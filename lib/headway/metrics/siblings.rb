@@ -31,7 +31,7 @@ module Headway
         @every = every
         FileUtils.mkdir_p(@directory)
         File.writable?(@directory) or raise SettingError, "directory is #{directory.inspect}: give one that can be written to"
-        @reporter = Reporter.new(every: every, to: @directory) { |families| publish(families) }.start
+        @reporter = Reporter.new(every: every, to: @directory, last: false) { |families| publish(families) }.start
       rescue SystemCallError, TypeError => error
         raise SettingError, "directory is #{directory.inspect}: give one that can be written to (#{Reason.of(error)})"
       end
@@ -39,10 +39,14 @@ module Headway
       # What is said of this process is in its file before, so that no sibling that is asked next says less: a counter that goes back
       # is taken for one that began at zero again.
       #
+      # Of two servers in one directory each has a worker 0: those that share a number have their process number, too.
+      #
       # @return [Array<Family>] of all, each series with a label worker
       def families
-        all = [labelled(@reporter.report || Metrics.collect, Metrics.worker), *others]
-        all.flatten.group_by(&:name).values.map do |same|
+        all = [[Metrics.worker, ::Process.pid, @reporter.report || Metrics.collect], *others]
+        numbers = all.map(&:first).tally
+        all = all.flat_map { |worker, pid, families| labelled(families, numbers[worker] > 1 ? "#{worker}-#{pid}" : worker) }
+        all.group_by(&:name).values.map do |same|
           Family.new(*same.first.to_a.first(3), same.map(&:series).inject(:merge))
         end
       end
@@ -90,7 +94,7 @@ module Headway
         return File.delete(file) && nil if age > @every * STALE_PERIODS || gone?(pid)
 
         worker, families = JSON.parse(File.read(file), allow_nan: true) # gauges of the program's own may be no number
-        labelled(families.map { |family| load(*family) }, worker)
+        [worker, pid, families.map { |family| load(*family) }]
       rescue StandardError # a file of another version, too
         nil
       end
