@@ -46,7 +46,7 @@ module Headway
         start_headway(options)
         app.middleware.insert_before(0, Headway::Rack, **options.slice(*REQUESTS)) if options.fetch(:requests, true)
         ActiveSupport.on_load(:action_controller) { include Log } if options.fetch(:log, true)
-        Work.subscribe { |work| publish(work) }
+        Work.subscribe(wanted: ->(work) { ActiveSupport::Notifications.notifier.listening?(event(work)) }) { |work| publish(work) }
       end
 
       private
@@ -64,9 +64,12 @@ module Headway
 
       # request.headway and job.headway, for those who listen.
       def publish(work)
-        name = "#{work.kind}.headway"
-        ActiveSupport::Notifications.instrument(name, work: work) if ActiveSupport::Notifications.notifier.listening?(name)
+        ActiveSupport::Notifications.instrument(event(work), work: work)
+      rescue ActiveSupport::Notifications::InstrumentationSubscriberError => error
+        raise error.exceptions.find { |each| !each.is_a?(StandardError) } || error # a timeout that struck beside an error of theirs
       end
+
+      def event(work) = "#{work.kind}.headway"
     end
 
     # Adds to the line that ends a request in the log, and to the payload of process_action.action_controller (:gvl_wait, seconds).

@@ -21,6 +21,7 @@ module Headway
     private_constant :CURRENT, :NOTHING, :Times
 
     @subscribers = @masked = [].freeze
+    @wanted = {}.compare_by_identity.freeze
 
     class << self
       # @return [Work, nil] what the current thread works at
@@ -47,8 +48,10 @@ module Headway
 
       # Has the block called with each finished work, on the work's thread. An error in it is noted, and breaks nothing.
       #
+      # @param wanted [#call, nil] given the work, whether to call it: Headway's own, and short as in {subscribe_masked}
       # @return [Proc] for {unsubscribe}
-      def subscribe(&block)
+      def subscribe(wanted: nil, &block)
+        @wanted = @wanted.merge(block => wanted).freeze if wanted
         @subscribers = [*@subscribers, block].freeze
         block
       end
@@ -66,16 +69,26 @@ module Headway
       def unsubscribe(block)
         @subscribers = (@subscribers - [block]).freeze
         @masked = (@masked - [block]).freeze
+        @wanted = @wanted.reject { |subscriber,| subscriber.equal?(block) }.freeze if @wanted.key?(block)
       end
 
       # @return [void]
       def publish(work)
         Integrations::Guard.masked("Headway's own count of works") { @masked.each { |block| block.call(work) } } unless @masked.empty?
-        @subscribers.each do |subscriber|
-          subscriber.call(work)
-        rescue StandardError => error
-          Integrations::Guard.note("a subscriber of Headway::Work", error)
-        end
+        @subscribers.each { |subscriber| tell(subscriber, work) if wanted?(subscriber, work) }
+      end
+
+      private
+
+      def wanted?(subscriber, work)
+        wanted = @wanted[subscriber] or return true
+        Integrations::Guard.masked("Headway's own count of works") { wanted.call(work) }
+      end
+
+      def tell(subscriber, work)
+        subscriber.call(work)
+      rescue StandardError => error
+        Integrations::Guard.note("a subscriber of Headway::Work", error)
       end
     end
 
@@ -196,13 +209,19 @@ module Headway
       @error = error
       @answering = false
       leave if @mark
-      thread = Thread.current
-      thread[CURRENT] = @outer if thread[CURRENT].equal?(self)
+      give_back(Thread.current)
       @outer = nil
       Work.publish(self)
     end
 
     private
+
+    # One that was begun in it and that nobody finished is gone with it.
+    def give_back(thread)
+      inner = thread[CURRENT]
+      inner = inner.outer until inner.nil? || inner.equal?(self)
+      thread[CURRENT] = @outer if inner
+    end
 
     # Requests don't nest: one that is there is being finished on another thread.
     def begin_span

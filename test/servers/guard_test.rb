@@ -79,4 +79,27 @@ class GuardTest < Minitest::Test
     Headway.stop
     Headway::Work.unsubscribe(block)
   end
+
+  def test_a_job_that_is_struck_before_it_begins_is_not_what_its_thread_is_at_for_good
+    inside = Queue.new
+    late = Class.new { define_method(:queue_name) { inside << true; sleep 0.001 until Thread.pending_interrupt?; "default" } }.new
+    Headway.start(policy: :observe)
+    thread = Thread.new do
+      Headway::Rails::ActiveJobs.new.start(Headway::Rails::ActiveJobs::EVENTS, "1", { job: late })
+    rescue ArgumentError
+      Headway::Work.current
+    end
+    inside.pop
+    thread.raise(ArgumentError, "from outside")
+    assert_nil thread.value
+  ensure
+    Headway.stop
+  end
+
+  def test_a_work_that_nobody_finished_ends_with_the_one_it_was_begun_in
+    request = Headway::Work.start(:request, "outer")
+    2.times { Headway::Work.start(:job, "left") }
+    request.finish
+    assert_nil Headway::Work.current
+  end
 end

@@ -179,6 +179,35 @@ class RailsTest < Minitest::Test
     assert_equal "true\n:flight\n", run.out
   end
 
+  # Not an error of those who listen, and by way of theirs.
+  def test_what_is_raised_from_outside_as_a_work_ends_is_not_lost
+    write("app.rb", APP)
+    run = Harness::RubyProcess.eval(<<~RUBY, env: database)
+      require "logger"
+      require "#{@directory}/app"
+      Shop.initialize!
+      late = Class.new(StandardError)
+      ActiveSupport::Notifications.notifier.singleton_class.prepend(Module.new do
+        define_method(:listening?) do |name|
+          Thread.current.raise(late, "late") if name == "job.headway" && Thread.current[:struck]
+          super(name)
+        end
+      end)
+      timeout = Class.new(Exception)
+      ActiveSupport::Notifications.subscribe("request.headway") { raise "a broken subscriber" }
+      ActiveSupport::Notifications.subscribe("request.headway") { Thread.current.raise(timeout, "timeout") }
+      Thread.current[:struck] = true
+      %i[job request].each do |kind|
+        work = Headway::Work.start(kind, "a test")
+        work.finish
+        puts "lost"
+      rescue late, timeout => error
+        puts error.message, Headway::Work.current.inspect
+      end
+    RUBY
+    assert_equal "late\nnil\ntimeout\nnil\n", run.out.lines.grep(/late|nil|timeout|lost/).join, run
+  end
+
   private
 
   def database = { "DATABASE_URL" => "sqlite3:#{@directory}/shop.sqlite3", "RAILS_ENV" => "development" }

@@ -14,6 +14,9 @@ module Headway
           payload[:headway] = Work.start(:job, job.class.name)
           payload[:headway].queue = job.queue_name
         end
+        started = true
+      ensure
+        payload[:headway]&.finish($!) unless started # what was raised meanwhile keeps the job from being done, and us from being told
       end
 
       def finish(_name, _id, payload)
