@@ -107,6 +107,31 @@ class MetricsSiblingsTest < Minitest::Test
     assert_equal %w[w], workers
   end
 
+  # The endpoint's answer, which may be a second old.
+  def test_no_counter_goes_back_however_often_they_are_asked
+    name = "GET /often-#{object_id}"
+    endpoint = nil
+    scrape = lambda do
+      endpoint ||= Headway::Metrics::Endpoint.new(directory: @directory)
+      text = endpoint.call("REQUEST_METHOD" => "GET")[2].join
+      text.scan(/^ruby_gvl_request_seconds_total.*#{name}".*running"} (\S+)/).flatten.sum(&:to_i)
+    end
+    ask = asked do
+      Headway::Metrics.worker = "other"
+      Headway::Metrics.request(name, running: 1, ready: 0, suspended: 0)
+      scrape.call
+    end
+    Headway::Metrics.worker = "mine"
+    Headway::Metrics.request(name, running: 100, ready: 0, suspended: 0)
+    answers = [scrape.call, ask.call, scrape.call, ask.call, scrape.call]
+    assert_equal [100, 101], answers.first(2)
+    assert_equal answers.sort, answers
+  ensure
+    Headway::Metrics::Siblings.at(@directory).stop
+    Process.kill(:KILL, @other)
+    Process.wait(@other)
+  end
+
   def test_a_forked_child_does_not_count_under_its_parents_number
     Headway::Metrics.worker = 4
     ask = asked { [Headway::Metrics.worker, Process.pid] }

@@ -27,7 +27,7 @@ module Headway
         return plain(405, "GET or HEAD\n", "allow" => "GET, HEAD") unless %w[GET HEAD].include?(env["REQUEST_METHOD"])
         return plain(404, "nothing here\n") unless ["", "/"].include?(env["PATH_INFO"].to_s)
 
-        body = @lock.synchronize { fresh_text }
+        body = @lock.synchronize { @siblings ? text_of_all : fresh_text }
         [200, { "content-type" => Exposition::CONTENT_TYPE, "cache-control" => "no-store", "content-length" => body.bytesize.to_s },
          env["REQUEST_METHOD"] == "HEAD" ? [] : [body]]
       rescue StandardError => error
@@ -36,11 +36,19 @@ module Headway
 
       private
 
+      # The same text while nobody has anything new.
+      def text_of_all
+        families = @siblings.families(FRESH_S)
+        @text = Exposition.text(families) unless families.equal?(@families)
+        @families = families
+        @text
+      end
+
       # A forked child has its parent's text, which is not about it.
       def fresh_text
         now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
         unless @text && now - @at < FRESH_S && @pid == ::Process.pid
-          @text = Exposition.text(@siblings ? @siblings.families : Metrics.collect)
+          @text = Metrics.text
           @at = now
           @pid = ::Process.pid
         end

@@ -29,6 +29,7 @@ module Headway
       def initialize(directory, every: 5)
         @directory = File.expand_path(directory)
         @every = every
+        @read = {}
         FileUtils.mkdir_p(@directory)
         File.writable?(@directory) or raise SettingError, "directory is #{directory.inspect}: give one that can be written to"
         @reporter = Reporter.new(every: every, to: @directory, last: false) { |families| publish(families) }.start
@@ -41,14 +42,15 @@ module Headway
       #
       # Of two servers in one directory each has a worker 0: those that share a number have their process number, too.
       #
+      # @param age [Numeric] seconds that what is said of this process may be old: then it is what its file says. Siblings' files are
+      #   looked at each time, as somebody may have been told of what is new in them
       # @return [Array<Family>] of all, each series with a label worker
-      def families
-        all = [[Metrics.worker, ::Process.pid, @reporter.report || Metrics.collect], *others]
-        numbers = all.map(&:first).tally
-        all = all.flat_map { |worker, pid, families| labelled(families, numbers[worker] > 1 ? "#{worker}-#{pid}" : worker) }
-        all.group_by(&:name).values.map do |same|
-          Family.new(*same.first.to_a.first(3), same.map(&:series).inject(:merge))
-        end
+      def families(age = 0)
+        all = [of_this_process(age), *others]
+        return @families if @all&.size == all.size && @all.zip(all).all? { |before, process| before.equal?(process) }
+
+        @all = all
+        @families = together(all)
       end
 
       # @return [void]
@@ -63,9 +65,26 @@ module Headway
 
       def path = File.join(@directory, "headway-#{::Process.pid}.json")
 
+      def together(all)
+        numbers = all.map(&:first).tally
+        all = all.flat_map { |worker, pid, families| labelled(families, numbers[worker] > 1 ? "#{worker}-#{pid}" : worker) }
+        all.group_by(&:name).values.map do |same|
+          Family.new(*same.first.to_a.first(3), same.map(&:series).inject(:merge))
+        end
+      end
+
+      # A forked child has its parent's, which is not about it.
+      def of_this_process(age)
+        published, at = @published
+        return published if published && published[1] == ::Process.pid && now - at < age
+
+        @reporter.report ? @published.first : [Metrics.worker, ::Process.pid, Metrics.collect]
+      end
+
       # Renamed into place, so that nobody reads half a file. A master that only forks has nothing to tell, and is no worker.
       def publish(families)
         draft = "#{path}.new"
+        @published = [[Metrics.worker, ::Process.pid, families], now]
         return unless Headway.started? || Metrics.worker?
 
         File.write(draft, JSON.generate([Metrics.worker, families.map { |family| dump(family) }], allow_nan: true))
@@ -80,23 +99,29 @@ module Headway
       end
 
       def others
+        before, @read = @read, {}
         Dir.children(@directory).filter_map do |name|
           pid = name[NAME, 1]&.to_i
-          read(File.join(@directory, name), pid) if pid && pid != ::Process.pid
+          read(File.join(@directory, name), pid, before) if pid && pid != ::Process.pid
         end
       rescue SystemCallError # somebody has removed it
         []
       end
 
       # A file may vanish at any time: siblings end, and others clear up too.
-      def read(file, pid)
-        age = Time.now - File.mtime(file)
-        return File.delete(file) && nil if age > @every * STALE_PERIODS || gone?(pid)
+      def read(file, pid, before)
+        stat = File.stat(file)
+        return File.delete(file) && nil if Time.now - stat.mtime > @every * STALE_PERIODS || gone?(pid)
 
-        worker, families = JSON.parse(File.read(file), allow_nan: true) # gauges of the program's own may be no number
-        [worker, pid, families.map { |family| load(*family) }]
+        seen = [stat.ino, stat.mtime, stat.size]
+        (@read[pid] = before[pid]&.first == seen ? before[pid] : [seen, parsed(file, pid)]).last
       rescue StandardError # a file of another version, too
         nil
+      end
+
+      def parsed(file, pid)
+        worker, families = JSON.parse(File.read(file), allow_nan: true) # gauges of the program's own may be no number
+        [worker, pid, families.map { |family| load(*family) }]
       end
 
       def load(name, type, help, series)
@@ -114,6 +139,8 @@ module Headway
       rescue Errno::EPERM
         false
       end
+
+      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
 
       def labelled(families, worker)
         families.map do |family|
