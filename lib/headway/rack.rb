@@ -52,9 +52,10 @@ module Headway
       told = callbacks.push(@finish) unless callbacks.nil? || callbacks.frozen?
       will_tell = told
       begin
+        work.answering = true
         response = @app.call(env)
         @routes.look(env)
-        return response if told && !@server_timing && !closes?(response)
+        return response if told && !@server_timing && !watched?(env, response)
 
         answer = Integrations::Guard.masked("Headway::Rack") { completed(env, work, response, told) }
         will_tell ||= answer && @proxies
@@ -72,13 +73,13 @@ module Headway
     def completed(env, work, response, told)
       status, headers, body = *response
       work.status = Integer(status) unless told
-      body = body_proxy(env, status, body, told) if @proxies && (!told || closes?(response))
+      body = body_proxy(env, status, body, told) if @proxies && (!told || watched?(env, response))
       [status, @server_timing ? timed(headers, work) : headers, body]
     end
 
-    # Puma, which tells, doesn't where that raises.
-    def closes?(response)
-      @proxies && response.is_a?(Array) && response[2].respond_to?(:close)
+    # Puma, which tells, doesn't where closing the body raises. Others look at what kind of body it is: Falcon has its own.
+    def watched?(env, response)
+      @proxies && response.is_a?(Array) && response[2].respond_to?(:close) && env["SERVER_SOFTWARE"].to_s.start_with?("puma")
     end
 
     def body_proxy(env, status, body, told)

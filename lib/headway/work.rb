@@ -35,7 +35,7 @@ module Headway
       def answering?
         work = current
         work = work.outer while work&.kind == :job
-        !work.nil? && work.answering?
+        !work.nil? && work.answering
       end
 
       # @param kind [:request, :job]
@@ -115,7 +115,7 @@ module Headway
     def initialize(kind, name, &provisional)
       @kind = kind
       @name = name
-      @answering = kind == :request
+      @answering = false
       before = Work.current
       @outer = before if kind == :job || before&.kind == :job # a request that is there may be one that another thread will finish
       @shared = !Fiber.current_scheduler.nil?
@@ -179,10 +179,8 @@ module Headway
     end
 
     # @api private
-    # @return [Boolean] whether the application is at it, which has yet to return or raise
-    def answering?
-      @answering
-    end
+    # @return [Boolean] whether an application is at it, which has yet to return or raise
+    attr_accessor :answering
 
     # Takes its thread's times until now: what follows may be on another thread.
     # @return [void]

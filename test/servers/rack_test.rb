@@ -47,6 +47,8 @@ class RackTest < Harness::RecorderTest
       env = environment("rack.response_finished" => [])
       response = app.call(env)
       assert_same body, response[2], "left as it is, so that the server may send it as it likes"
+      closing = Streamed.new
+      assert_same closing, stack(->(_env) { [200, {}, closing] }).call(environment("rack.response_finished" => []))[2], "a Falcon's own, say"
       refute env["headway.request"].finished?
       sleep 0.01
       env["rack.response_finished"].reverse_each { |told| told.call(env, 200, {}, nil) }
@@ -112,6 +114,11 @@ class RackTest < Harness::RecorderTest
       app = stack(->(_env) { flunk "it goes on" })
       assert_raises(Timeout::Error) { app.call(environment("rack.response_finished" => late)) }
     end
+    works = finished do
+      Headway::Work.start(:request) # as it was left
+      Rack::MockRequest.new(stack(->(_env) { [200, {}, []] })).get("/next")
+    end
+    assert_equal ["GET /next"], works.map(&:name)
   end
 
   def test_server_timing
