@@ -45,7 +45,8 @@ module Headway
     # @param env [Hash]
     # @return [Array] the application's response
     def call(env)
-      return @app.call(env) if env[REQUEST] || Work.answering? || (@sample < 1 && rand >= @sample) || !Headway.started?
+      return @app.call(env).tap { @routes.look(env) } if env[REQUEST] # stands there twice
+      return @app.call(env) if Work.answering? || (@sample < 1 && rand >= @sample) || !Headway.started?
 
       work = env[REQUEST] = Work.start(:request) { @routes.name(env) }
       callbacks = env[FINISHED] # a server that has it calls them when all is sent; else whoever closes the body does

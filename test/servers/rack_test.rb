@@ -200,6 +200,12 @@ class RackTest < Harness::RecorderTest
     assert_equal "(others)", names.last
   end
 
+  def test_a_place_that_is_taken_back_between_two_of_them_is_known
+    inside = stack(->(env) { env["action_dispatch.route_uri_pattern"] = "/users/:id(.:format)"; [200, {}, []] })
+    works = finished { Rack::MockRequest.new(stack(Rack::URLMap.new("/app" => inside))).get("/app/users/8") }
+    assert_equal ["GET /app/users/:id"], works.map(&:name)
+  end
+
   def test_a_path_of_any_bytes_is_named
     path = "/\xC3\xA9/\xFF".b * 100
     finished do

@@ -24,13 +24,13 @@ module Headway
         @paths = {}
       end
 
-      # Where a mounted engine or application is has to be seen as soon as the application has answered.
+      # Where a mounted engine or application is has to be seen as soon as it has answered; the innermost middleware is the first to.
       #
       # @param env [Hash]
       # @return [void]
       def look(env)
         script = env["SCRIPT_NAME"]
-        env[PLACE] = script unless script.nil? || script.empty?
+        env[PLACE] ||= script unless script.nil? || script.empty?
       end
 
       # @param env [Hash]
