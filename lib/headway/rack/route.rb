@@ -24,7 +24,7 @@ module Headway
         @paths = {}
       end
 
-      # Where a mounted engine or application is has to be seen as soon as it has answered; the innermost middleware is the first to.
+      # Where a mounted engine or application is has to be seen as soon as it has answered: the innermost is the first to.
       #
       # @param env [Hash]
       # @return [void]
