@@ -206,6 +206,26 @@ class RackTest < Harness::RecorderTest
     assert_equal ["GET /app/users/:id"], works.map(&:name)
   end
 
+  def test_a_place_of_any_bytes_is_named
+    route = Headway::Rack::Route.new
+    names = ["/o/\u00E9%c3%a9", "/o/\xff%ff".b, "/o/%C3%A9/\xff"].flat_map do |script|
+      [{ "action_dispatch.route_uri_pattern" => "/users/:id(.:format)", "action_dispatch.request.path_parameters" => { org: "\u00E9" } },
+       { "sinatra.route" => "GET /users/:id" }].map do |framework|
+        env = environment("SCRIPT_NAME" => script, "PATH_INFO" => "/users/\xC3\xA9".b, **framework)
+        lead = route.name(env)
+        route.look(env)
+        [lead, route.name(env)]
+      end
+    end
+    names.flatten!
+    assert names.all?(&:valid_encoding?), names
+    assert names.all? { |name| name.end_with?("/users/:id") }, names
+    env = environment("SCRIPT_NAME" => "/o/%c3%a9/eng", "action_dispatch.route_uri_pattern" => "/users/:id(.:format)",
+                      "action_dispatch.request.path_parameters" => { org: "\u00E9", id: "1" })
+    route.look(env)
+    assert_equal "GET /o/:org/eng/users/:id", route.name(env)
+  end
+
   def test_a_path_of_any_bytes_is_named
     path = "/\xC3\xA9/\xFF".b * 100
     finished do

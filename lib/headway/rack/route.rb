@@ -74,8 +74,8 @@ module Headway
       def place(env, pattern = "")
         script = env[PLACE] or return
         parameters = env[PARAMETERS].to_h.reject { |name,| TARGETS.include?(name) || pattern.include?(":#{name}") }
-        named = script.split("/").map do |part|
-          name = parameters.key(part.gsub(/%(\h\h)/) { $1.hex.chr }.force_encoding(Encoding::UTF_8))
+        named = script.b.split("/").map do |part|
+          name = parameters.key(part.gsub(/%(\h\h)/) { $1.hex.chr(Encoding::BINARY) }.force_encoding(Encoding::UTF_8))
           name ? ":#{name}" : part
         end
         pattern(named.join("/"))
@@ -85,19 +85,22 @@ module Headway
       def lead(env, pattern)
         return if pattern.match?(%r{[^\w/:.-]})
 
-        parts = "#{env["SCRIPT_NAME"]}#{env["PATH_INFO"]}".split("/").reject(&:empty?)
+        parts = whole(env["SCRIPT_NAME"], env["PATH_INFO"]).b.split("/").reject(&:empty?)
         more = parts.size - pattern.split("/").count { |part| !part.empty? }
         pattern("/#{parts.first(more).join("/")}") if more.positive?
       end
 
       # A path that comes often is looked at once.
       def by_path(method, script, path)
-        path = path.to_s
-        path = "#{script.b}#{path.b}".force_encoding(Encoding::UTF_8) unless script.nil? || script.empty?
+        path = whole(script, path)
         paths = @paths[method] ||= {}
         paths[path] || bounded("#{method} #{pattern(path)}").tap do |name|
           paths[path] = name if paths.size < MOST_NAMES && path.size <= LONGEST
         end
+      end
+
+      def whole(script, path)
+        script.nil? || script.empty? ? path.to_s : "#{script.b}#{path.to_s.b}".force_encoding(Encoding::UTF_8)
       end
 
       def pattern(path)
