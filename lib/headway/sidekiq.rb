@@ -78,7 +78,7 @@ module Headway
       # @return what the job returns
       def call(_instance, job, queue)
         work = start(job, queue)
-        return yield unless work
+        return Work.leave_out { yield } unless work
 
         begin
           yield

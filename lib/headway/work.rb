@@ -14,11 +14,12 @@ module Headway
   # the GVL cost this work.
   class Work
     CURRENT = :headway_work
+    LEFT_OUT = :headway_left_out
     NOTHING = {}.freeze
     Times = Headway.supported? ? Native::WorkTimes : Untimed
     # A share of the work: how often, seconds in all, seconds of them waiting for the GVL.
     Part = Struct.new(:count, :wall, :waiting)
-    private_constant :CURRENT, :NOTHING, :Times
+    private_constant :CURRENT, :LEFT_OUT, :NOTHING, :Times
 
     @subscribers = @masked = [].freeze
     @wanted = {}.compare_by_identity.freeze
@@ -44,6 +45,21 @@ module Headway
       # @return [Work]
       def start(kind, name = nil, &provisional)
         Thread.current[CURRENT] = new(kind, name, &provisional)
+      end
+
+      # A job that isn't in the sample of what runs it: what it is inside, as an Active Job, isn't either.
+      # @api private
+      def leave_out
+        Thread.current[LEFT_OUT] = true
+        yield
+      ensure
+        Thread.current[LEFT_OUT] = nil
+      end
+
+      # @api private
+      # @return [Boolean]
+      def left_out?
+        Thread.current[LEFT_OUT] || false
       end
 
       # Has the block called with each finished work, on the work's thread. An error in it is noted, and breaks nothing.

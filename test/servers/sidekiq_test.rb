@@ -99,6 +99,27 @@ class SidekiqTest < Minitest::Test
     assert_equal %w[Sleeper Stepping], redis("lrange", "queue:default", 0, -1).map { |job| JSON.parse(job)["class"] }.sort
   end
 
+  def test_a_sample_is_one_of_active_jobs_too
+    job = <<~RUBY
+      require "active_job"
+      require "headway/rails/active_jobs"
+      ActiveSupport::Notifications.subscribe(Headway::Rails::ActiveJobs::EVENTS, Headway::Rails::ActiveJobs.new)
+      class Polish < ActiveJob::Base
+        self.queue_adapter = :sidekiq
+        def perform = File.write("polished", "x", mode: "a")
+      end
+    RUBY
+    { 1 => 4, 0 => 0 }.each do |sample, count|
+      FileUtils.rm_f(%w[works polished].map { |name| File.join(@directory, name) })
+      sidekiq("{ sample: #{sample} }", more: job)
+      4.times { enqueue("Sidekiq::ActiveJob::Wrapper", { job_class: "Polish", job_id: "1", arguments: [], queue_name: "default" }.transform_keys(&:to_s), wrapped: "Polish") }
+      @sidekiq.await("all of them") { File.size?(File.join(@directory, "polished")) == 4 }
+      @sidekiq.stop
+      works = File.join(@directory, "works")
+      assert_equal count, File.exist?(works) ? File.readlines(works).size : 0
+    end
+  end
+
   def test_redis_gone_mid_run
     sidekiq
     enqueue("Sleeper", 0.01)
@@ -148,8 +169,8 @@ class SidekiqTest < Minitest::Test
     @redis.await_output(/[Rr]eady to accept/)
   end
 
-  def sidekiq(options = "{}", await: true)
-    write("app.rb", APP)
+  def sidekiq(options = "{}", await: true, more: "")
+    write("app.rb", APP + more)
     @sidekiq = serve(gem_program("sidekiq"), "-r", "./app.rb", "-c", "3", "-t", "2",
                      env: { "OPTIONS" => options, "REDIS_URL" => url, "APP_ENV" => "development" })
     @sidekiq.await_output(/Headway [\d.]+: policy/) if await

@@ -8,7 +8,7 @@ module Headway
 
       def start(_name, _id, payload)
         Integrations::Guard.masked("Headway's account of jobs") do
-          next if Work.current&.kind == :job || !Headway.started?
+          next if Work.current&.kind == :job || Work.left_out? || !Headway.started?
 
           job = payload[:job]
           payload[:headway] = Work.start(:job, job.class.name)
