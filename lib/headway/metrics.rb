@@ -114,7 +114,7 @@ module Headway
 
       def families_of(source)
         source.families
-      rescue StandardError => error
+      rescue StandardError, ScriptError => error
         Notices.add("the metrics of #{source.class} are missing: #{error.message.lines.first.to_s.chomp}")
         []
       end

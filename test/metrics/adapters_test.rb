@@ -169,6 +169,24 @@ class MetricsAdaptersTest < Harness::TrapTest
     end
   end
 
+  def test_a_source_or_a_receiver_that_is_not_implemented_ends_no_reports
+    reader, writer = IO.pipe
+    source = Object.new.tap { |object| def object.families = raise(NotImplementedError, "none yet") }
+    _, err = capture_io do
+      Headway::Metrics.register(source)
+      reports = 0
+      reporter = Headway::Metrics::Reporter.new(every: 0.01, to: "a pipe") do
+        reports += 1
+        writer.puts(reports)
+        raise LoadError, "no such file" if reports == 1
+      end.start
+      2.times { assert(reader.wait_readable(20)) && reader.gets }
+      reporter.stop
+    end
+    assert_match(/^headway: the metrics of Object are missing: none yet$/, err)
+    assert_match(/^headway: metrics don't reach a pipe: /, err)
+  end
+
   def test_a_forked_child_reports_too
     reader, writer = IO.pipe
     reporter = Headway::Metrics::Reporter.new(every: 0.01, to: "a pipe") { writer.write("#{Process.pid}\n") }.start

@@ -87,7 +87,7 @@ module Headway
       # @return [Array<Family>, nil] what was reported; nil: it didn't get there
       def report
         @lock.synchronize { Metrics.collect.tap { |families| @report.call(families) } }
-      rescue StandardError => error
+      rescue StandardError, ScriptError => error # a method that isn't implemented, a file that isn't there
         Notices.add("metrics don't reach #{@to}: #{Reason.of(error)}")
         nil
       end
