@@ -41,7 +41,9 @@ module Headway
       Control.close # first, so that no client starts another recording
       Recorder.stop
       Integrations::PumaBuffers.unwatch
-      Native.stop.tap { Metrics::Reporter.report_last unless autoload?(:Metrics) || Metrics.autoload?(:Reporter) } # a start begins at zero
+      stopped = Native.stop
+      Metrics::Reporter.report_last unless autoload?(:Metrics) || Metrics.autoload?(:Reporter) # the next start begins at zero
+      stopped
     end
 
     # @return [Boolean]

@@ -30,8 +30,8 @@ module Headway
         Thread.current[CURRENT]
       end
 
-      # @return [Boolean] whether the current thread is in an application that answers a request: one that it makes of itself there is
-      #   part of that
+      # @return [Boolean] whether the current thread is in an application that answers a request: one that it makes of itself
+      #   there is part of that
       # @api private
       def answering?
         work = current

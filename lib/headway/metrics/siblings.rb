@@ -42,8 +42,8 @@ module Headway
       #
       # Of two servers in one directory each has a worker 0: those that share a number have their process number, too.
       #
-      # @param age [Numeric] seconds that what is said of this process may be old: then it is what its file says. Siblings' files are
-      #   looked at each time, as somebody may have been told of what is new in them
+      # @param age [Numeric] seconds that what is said of this process may be old: then it is what its file says. Siblings' files
+      #   are looked at each time, as somebody may have been told of what is new in them
       # @return [Array<Family>] of all, each series with a label worker
       def families(age = 0)
         all = [of_this_process(age), *others]

@@ -16,7 +16,7 @@ module Headway
         end
         started = true
       ensure
-        payload[:headway]&.finish($!) unless started # what was raised meanwhile keeps the job from being done, and us from being told
+        payload[:headway]&.finish($!) unless started # what was raised meanwhile keeps it from being done, and us from being told
       end
 
       def finish(_name, _id, payload)
