@@ -2,15 +2,14 @@
 
 #include <stdlib.h>
 
-/* A thread that was away for so long has its CPU clock read, which is a system call: whoever reads the trace then knows whether it
- * waited or computed without the GVL. */
-#define CPU_FROM_NS (200 * HW_NS_PER_US)
-
 static void
-record_cpu(struct hw_recorder *r, const struct hw_thread *thread, uint64_t now)
+record_cpu(struct hw_recorder *r, struct hw_thread *thread, uint64_t now)
 {
-    uint64_t cpu_ns = hw_elapsed_ns(thread->away_ns, now) < CPU_FROM_NS ? 0 : hw_cpu_ns();
-    if (cpu_ns > 0) hw_record(r, HW_TRACE_CPU, thread->number, (uint32_t)(cpu_ns / HW_NS_PER_US) | 1, now);
+    if (!hw_cpu_reading_due(&thread->cpu_reading, hw_elapsed_ns(thread->away_ns, now))) return;
+    uint64_t cpu_ns = hw_cpu_ns();
+    if (cpu_ns == 0) return;
+    hw_cpu_reading_take(&thread->cpu_reading, cpu_ns, thread->account.time_ns[HW_RUNNING]);
+    hw_record(r, HW_TRACE_CPU, thread->number, (uint32_t)(cpu_ns / HW_NS_PER_US) | 1, now);
 }
 
 static enum hw_trace_kind
@@ -123,7 +122,10 @@ hw_feed_start(struct hw_runtime *rt, const struct hw_recording *set)
     uint64_t now = hw_now_ns();
     hw_recorder_go(&rt->recorder);
     hw_feed_known(rt, now);
-    for (struct hw_thread *thread = rt->scheduler.threads; thread; thread = thread->next) thread->alarmed = false;
+    for (struct hw_thread *thread = rt->scheduler.threads; thread; thread = thread->next) {
+        thread->alarmed = false;
+        thread->cpu_reading = (struct hw_cpu_reading){ 0 };
+    }
     hw_feed_watch(rt, now);
     hw_runtime_unlock(rt);
     return 0;

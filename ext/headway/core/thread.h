@@ -3,6 +3,7 @@
 #define HW_THREAD_H
 
 #include "attribution.h"
+#include "cpu_reading.h"
 #include "histogram.h"
 #include "pull.h"
 
@@ -99,6 +100,7 @@ struct hw_thread {
     uint64_t job_resume;     /* hold in which the job triggered itself, from where: see yield.c */
     uintptr_t job_frame;
     uint64_t opened_ns;      /* since when the gate is open for it */
+    struct hw_cpu_reading cpu_reading; /* recording */
     uint64_t free_cpu_from_ns; /* its CPU time when it gave up the GVL to one that was known to go on; 0: it didn't */
     struct hw_pull pull;
     bool main;               /* the process's main thread: it alone runs trap handlers */
