@@ -78,7 +78,7 @@ begin(struct hw_recorder *r)
     r->encoded.length = r->writing.length = r->ended[0].length = r->ended[1].length = 0;
     r->written = (struct hw_encoded){ 0, 0, 0 };
     r->named = r->told_count = 0;
-    r->told_ns = r->told_events = 0;
+    r->told_ns = r->told_before_ns = r->told_events = 0;
     r->kept_up_ns = hw_now_ns();
     atomic_store(&r->failure, 0);
     atomic_store(&r->undumped, 0);

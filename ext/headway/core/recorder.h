@@ -68,10 +68,10 @@ struct hw_recorder {
     uint32_t named;            /* the latest thread whose name was written with where it was created */
     uint64_t refreshed_ns;
     struct hw_told {
-        uint32_t number, name; /* a checksum of what it was called when that was last looked at */
+        uint32_t number, name; /* a checksum of what it was called when that was last looked at; 0: nobody knew */
     } told[HW_TOLD_MOST];
     uint32_t told_count;
-    uint64_t told_ns, told_events; /* when that was, and how many events there were */
+    uint64_t told_ns, told_before_ns, told_events; /* when that was, and the time before; how many events there were */
     uint64_t kept_up_ns;
 
     pthread_t writer;       /* stream: the writer; flight with alarm_ns: the watch */
