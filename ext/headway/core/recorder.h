@@ -169,6 +169,9 @@ void hw_recorder_dump_path(struct hw_recorder *recorder, char path[HW_PATH_LONGE
 /* "out.headway" -> "out.INFIX.headway", "out" -> "out.INFIX" */
 void hw_recorder_variant(const char *path, const char *infix, char variant[HW_PATH_LONGEST]);
 
+/* Of an errno of starting, stopping and dumping: what to say of it. */
+const char *hw_recorder_reason(int error);
+
 /* Mode flight with alarm_ns: sounded by a hook or the ticker, under the runtime's lock; the watch then dumps. */
 void hw_recorder_sound_alarm(struct hw_recorder *recorder);
 
@@ -179,7 +182,9 @@ void hw_recorder_after_fork_child(struct hw_recorder *recorder);
 
 /* Inside the recorder */
 #define HW_BATCH 8192
-int hw_recorder_open(const char *path, bool fresh);
+int hw_recorder_open(const char *path, bool fresh); /* -1: errno says why */
+int hw_recorder_close(int file);                    /* as close */
+bool hw_recorder_is_gone(int file);                 /* deleted, and nobody will ever read it */
 struct hw_trace_header hw_recorder_header(const struct hw_recorder *recorder); /* as of now */
 
 /* watch.c: the native thread that dumps when the alarm sounds */
