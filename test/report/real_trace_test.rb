@@ -113,6 +113,18 @@ class RealTraceTest < TraceCase
     assert_bad_usage(/is no Headway trace/, headway("report", file(known_trace, "good.headway"), file("nonsense" * 20, "bad.headway")))
   end
 
+  def test_files_may_be_called_anything
+    2.times { |number| file(known_trace(pid: 7).bytes[0...-12], "a\n\e[31m#{number}.headway") }
+    file("nonsense", "b\nc.headway")
+    result = headway("report", @directory)
+
+    assert_predicate result, :success?
+    assert_includes result.err, "b?c.headway is left out: is no Headway trace"
+    assert_includes result.err, "process 7, a??[31m0.headway: its trace has no end"
+    assert(result.err.lines.all? { |line| line.start_with?("headway: warning: ") }, result.err)
+    refute_includes result.out, "\e"
+  end
+
   def test_outputs_that_cannot_be
     path = file(known_trace)
 

@@ -131,7 +131,8 @@ module Headway
         return unless damage
         return "a trace is damaged and was read up to there: #{damage}" unless Trace.endless?(damage)
 
-        "a trace has no end, as its process was killed, became another program or goes on, or the file was cut: it was read up to there"
+        "a trace has no end, as its process was killed, became another program or goes on, or the file was cut: " \
+          "it was read up to there"
       end
     end
   end

@@ -1,9 +1,15 @@
 # frozen_string_literal: true
 
+require_relative "../summary"
+
 module Headway
   module Report
     # What makes a trace's figures less than whole, a sentence each without the full stop, in the same words in every report.
     class Notes
+      # Files can be called as long as that; what can't be printed in a line isn't.
+      LONGEST_NAME = 255
+      private_constant :LONGEST_NAME
+
       # @param data [Hash] as {Trace#to_h} returns it, its text readable
       # @return [Array<String>]
       def self.of(data) = new(data).to_a
@@ -21,7 +27,8 @@ module Headway
       private
 
       def losses(process)
-        who = ["process #{process[:pid]}", *(process[:file] if @data[:processes].size > 1)].join(", ")
+        file = Summary::Text.name(process[:file], LONGEST_NAME) if @data[:processes].size > 1
+        who = ["process #{process[:pid]}", *file].join(", ")
         [damaged(who, process),
          counted(process[:dropped], "#{who}: %d events were dropped while recording, so times around the gaps are guesses"),
          counted(process[:folded], "#{who}: %d blame samples were folded into other stacks to bound memory"),
