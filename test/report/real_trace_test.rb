@@ -113,6 +113,17 @@ class RealTraceTest < TraceCase
     assert_bad_usage(/is no Headway trace/, headway("report", file(known_trace, "good.headway"), file("nonsense" * 20, "bad.headway")))
   end
 
+  # A thread a request, for a day: none may cost a look at all others.
+  def test_threads_that_are_too_many_are_left_out_and_said_to_be
+    encoder = TraceEncoder.new
+    (1..65_600).each_slice(50_000) { |numbers| encoder.events(*numbers.map { |number| [ms(1) + number, number, :known, 0] }) }
+    trace = trace_of(encoder.events(*(65_530..65_600).map { |number| [ms(2), number, :ready] }).end)
+
+    assert_includes report(:text, trace), "and 65516 more that waited less"
+    assert_equal ["process 4242: 128 events are left out, those of threads that were too many to be read"],
+                 Headway::Report::Document.new(trace).to_h[:notes]
+  end
+
   def test_files_may_be_called_anything
     2.times { |number| file(known_trace(pid: 7).bytes[0...-12], "a\n\e[31m#{number}.headway") }
     file("nonsense", "b\nc.headway")
