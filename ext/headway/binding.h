@@ -19,6 +19,7 @@ const char *hw_hooks_add(void); /* installs the hooks and adds the threads there
 void hw_hooks_remove(void);
 struct hw_thread *hw_record_of(VALUE thread); /* NULL: not tracked */
 VALUE hw_thread_name(VALUE thread); /* its name, else "main", else where it was created; from then on the runtime knows it, too */
+VALUE hw_thread_own_name(VALUE thread); /* nil: it was given none */
 VALUE hw_thread_site(VALUE thread); /* where it was created; "" for the main thread */
 bool hw_in_main_ractor(void);
 

@@ -79,7 +79,7 @@ on_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, voi
     }
 }
 
-/* -- names of threads that end ------------------------------------------------------------------------------------------ */
+/* -- names of threads --------------------------------------------------------------------------------------------------- */
 
 static VALUE name_method, to_s_method;
 
@@ -92,11 +92,17 @@ thread_method(const char *name)
     return method;
 }
 
+VALUE
+hw_thread_own_name(VALUE thread)
+{
+    return rb_funcall(name_method, rb_intern("bind_call"), 1, thread);
+}
+
 /* "#<Thread:0x…@NAME FILE:LINE STATUS>": FILE:LINE, where the thread was created. A name may have spaces. */
 static VALUE
 creation_site(VALUE thread)
 {
-    VALUE name = rb_funcall(name_method, rb_intern("bind_call"), 1, thread);
+    VALUE name = hw_thread_own_name(thread);
     VALUE text = rb_funcall(to_s_method, rb_intern("bind_call"), 1, thread);
     const char *start = RSTRING_PTR(text), *end = start + RSTRING_LEN(text), *after_name = start;
     const char *at = RB_TYPE_P(name, T_STRING) ? memchr(start, '@', (size_t)(end - start)) : NULL;
@@ -118,7 +124,7 @@ hw_thread_site(VALUE thread)
 static VALUE
 name_or_site(VALUE thread)
 {
-    VALUE name = rb_funcall(name_method, rb_intern("bind_call"), 1, thread);
+    VALUE name = hw_thread_own_name(thread);
     if (RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) > 0) return name;
     return thread == rb_thread_main() ? rb_utf8_str_new_cstr("main") : creation_site(thread);
 }

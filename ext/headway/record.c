@@ -32,7 +32,7 @@ copy_text(char *to, size_t size, VALUE text)
 static VALUE
 reason(int error)
 {
-    return rb_utf8_str_new_cstr(strerror(error));
+    return rb_utf8_str_new_cstr(hw_recorder_reason(error));
 }
 
 /* For what names of a forked child's file and of the alarm's dumps have besides. */

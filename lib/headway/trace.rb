@@ -42,8 +42,8 @@ module Headway
     end
 
     # @param damage [String, nil] what is wrong with a file
-    # @return [Boolean] only that it has no end: its process was killed, or goes on
-    def self.endless?(damage) = damage.to_s.include?("no end block")
+    # @return [Boolean] only that it has no end, be it between two blocks or in one: its process was killed, or goes on
+    def self.endless?(damage) = damage.to_s.start_with?("cut short")
 
     # @return [Array<String>]
     attr_reader :paths

@@ -1,7 +1,7 @@
 // The top of the page: where the trace is from, what it says in a sentence, and what is wrong with it.
 
 import { byId, element, prose } from "./dom.js"
-import { count, duration, plural } from "./format.js"
+import { duration } from "./format.js"
 
 export function showSummary(trace) {
   const { data, processes } = trace
@@ -20,23 +20,9 @@ export function showSummary(trace) {
 
 const moment = (text) => text.replace("T", " ").replace(/\.\d+/, "").replace("+00:00", " UTC").replace(/Z$/, " UTC")
 
-// One sentence for each thing that makes the figures less than whole.
-function notices({ data, processes, threads }) {
-  const found = []
-  for (const process of processes) {
-    const who = processes.length > 1 ? `Process ${process.pid}` : "The recorder"
-    if (process.dropped > 0) {
-      const share = process.dropped / (process.dropped + process.events)
-      found.push(`${who} dropped ${plural(process.dropped, "event")} of ${count(process.dropped + process.events)}` +
-        ` (${(share * 100).toPrecision(2)} %): times near the gaps are estimates.`)
-    }
-    if (process.damage) {
-      found.push(`The file of process ${process.pid} is damaged at byte ${count(process.damage.offset)}: ` +
-        `${process.damage.what}. What comes before that is shown.`)
-    }
-    if (process.folded > 0) found.push(`${who} folded ${plural(process.folded, "stack")} for lack of room: their weight is shown without them.`)
-  }
-  if (data.marks_folded > 0) found.push(`${plural(data.marks_folded, "mark")} beyond the first ${count(data.marks?.length)} are not shown.`)
+// One sentence for each thing that makes the figures less than whole, in the words of the other reports.
+function notices({ data, threads }) {
+  const found = (data.notes ?? []).map((note) => `${note[0].toUpperCase()}${note.slice(1)}.`)
   if (!threads.length) found.push(`No thread was recorded${data.wall_s ? ` in ${duration(data.wall_s)}` : ""}.`)
   return found
 }

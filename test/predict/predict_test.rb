@@ -156,7 +156,7 @@ class PredictTest < PredictCase
     path = write(TraceEncoder.new(policy: "observe").strings(1 => "order").thread(1, "worker").events(*events))
     cautions = json_of("predict", path)["cautions"]
 
-    assert_includes cautions, "a trace has no end, as its process was killed or goes on: it was read up to there"
+    assert_includes cautions, "a trace has no end, as its process was killed, became another program or goes on, or the file was cut: it was read up to there"
     assert_includes cautions, "the trace lacks the names of 40 of 60 requests: they count as one class, (unnamed)"
   end
 
@@ -167,7 +167,7 @@ class PredictTest < PredictCase
     object = json_of("predict", path)
 
     assert_operator object["recorded"]["requests"], :>, 1_000
-    assert(object["cautions"].any? { |text| text.start_with?("a trace is damaged and was read up to there") })
+    assert(object["cautions"].any? { |text| text.start_with?("a trace has no end, as its process was killed") })
     status, _, err = run_cli("predict", write(TraceEncoder.new(policy: "unheard of", quantum_ns: 0).dropped(0, 0).end, "empty.headway"))
     assert_equal 1, status
     assert_match(/there are only 0/, err)

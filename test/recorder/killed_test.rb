@@ -35,11 +35,33 @@ class RecorderKilledTest < Harness::RecorderTest
     end
   end
 
+  # So does the child of a fork that has had a second thread. One that never had writes nothing.
+  def test_a_process_that_becomes_another_program
+    run = program(<<~RUBY)
+      Headway.start(policy: :fair, record: FILE)
+      child = -> { 3.times { Thread.new { loop { 2_000.times(&:to_s) && sleep(0.0005) } } } }
+      pid = fork { child.call && sleep(0.3) && exec("true") }
+      Process.wait(pid)
+      Process.wait(fork { exec("true") })
+      child.call
+      sleep 0.3
+      $stdout.write(pid) && $stdout.flush
+      exec("true")
+    RUBY
+    assert run.success?, run
+    assert_equal ["out.#{run.out}.headway", "out.headway"], files
+    files.each do |name|
+      process = analysis(file(name))[:processes].first
+      assert_operator process[:events], :>, 0
+      assert Headway::Trace.endless?(process[:damage][:what]), process
+    end
+  end
+
   # What the process has no time to name is said to be so.
   def test_a_report_says_why_there_is_no_end
     running(:observe) do |pid|
       await("an event") { File.exist?(file) && File.size(file) > 200 }
-      assert_match(/^headway: warning: process #{pid}: its trace has no end: it was killed, or goes on;/, warnings_of_report)
+      assert_match(/^headway: warning: process #{pid}: its trace has no end: it was killed, became another program or goes on/, warnings_of_report)
     end
   end
 

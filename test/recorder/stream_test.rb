@@ -122,4 +122,60 @@ class RecorderStreamTest < Harness::RecorderTest
       assert_match(/cut short|end/i, analysis[:processes].first[:damage].to_s)
     end
   end
+
+  # They may be a thousand. Whoever is renamed is told of again.
+  def test_threads_of_which_nothing_new_is_to_be_told_are_not_told_again
+    release = Queue.new
+    with_headway(:observe) do
+      sleepers = Array.new(20) { |number| Thread.new { release.pop }.tap { |thread| thread.name = "sleeper #{number}" } }
+      Headway::Recorder.start(file: file)
+      3.times do |round|
+        sleepers.first.name = "renamed #{round}, which is more than Linux keeps"
+        Headway.mark("round") { sleep 1.05 } # names are written once a second
+      end
+      Headway::Recorder.stop
+      sleepers.each { release << nil }
+      sleepers.each(&:join)
+    end
+    names = analysis[:threads].map { |thread| thread[:name] }
+    assert_includes names, "renamed 2, which is more than Linux keeps"
+    assert_equal 1, names.count("sleeper 7")
+    told = thread_records.tally
+    assert_operator told.values.max, :>=, 3
+    assert_operator told.values.sum, :<=, 2 * told.size + 6
+  end
+
+  private
+
+  # The numbers that the blocks of threads name.
+  def thread_records
+    bytes = File.binread(file)
+    place, numbers = 12, []
+    while place < bytes.bytesize
+      type, length = bytes[place, 8].unpack("VV")
+      numbers.concat(numbers_in(bytes[place + 12, length].bytes)) if type == 3
+      place += 12 + length
+    end
+    numbers
+  end
+
+  def numbers_in(bytes)
+    numbers = []
+    until bytes.empty?
+      numbers << varint(bytes)
+      2.times { bytes.shift(varint(bytes)) } # name and site
+    end
+    numbers
+  end
+
+  def varint(bytes)
+    shift = value = 0
+    loop do
+      byte = bytes.shift
+      value |= (byte & 0x7f) << shift
+      return value if byte < 0x80
+
+      shift += 7
+    end
+  end
 end

@@ -34,6 +34,50 @@ class RecorderTroubleTest < Harness::RecorderTest
     end
   end
 
+  # As when one command is recorded twice at a time: the file stays the first one's.
+  def test_a_file_that_another_process_records_into
+    run = program(<<~RUBY)
+      Headway.start(policy: :observe, record: FILE)
+      Headway.mark("first")
+      pid = fork do
+        Headway::Recorder.stop
+        p Headway::Recorder.start(file: FILE), Headway::Recorder.start(mode: :flight)
+        begin
+          Headway::Recorder.dump(FILE)
+        rescue Headway::Error => error
+          puts error.message
+        end
+      end
+      Process.wait(pid)
+      Headway::Recorder.stop
+      p Headway::Recorder.start(file: FILE) # its own it may write again
+      Headway.mark("again")
+    RUBY
+    assert run.success?, run
+    assert_equal "false\ntrue\nno dump to #{file}: another recording writes to it\ntrue\n", run.out
+    assert_equal "headway: recording is off: #{file}: another recording writes to it\n", run.err
+    assert_equal [nil, ["again"]], [analysis[:processes].first[:damage], analysis[:marks].map { |mark| mark[:name] }]
+  end
+
+  def test_a_file_that_is_deleted_meanwhile
+    run = program(<<~RUBY)
+      Headway.start(policy: :observe, record: FILE)
+      Headway.mark("lost")
+      File.delete(FILE)
+      p Headway::Recorder.stop
+    RUBY
+    assert run.success?, run
+    assert_equal ["true\n", "headway: recording stopped: #{file}: No such file or directory\n"], [run.out, run.err]
+  end
+
+  def test_a_pipe_nobody_reads_holds_nothing_up
+    File.mkfifo(file)
+    with_headway(:observe) do
+      _, err = capture_io { refute Headway::Recorder.start(file: file) }
+      assert_equal 1, err.lines.size, err
+    end
+  end
+
   # There is room for some whole blocks of events: what is cut off can't be read.
   def test_a_disk_that_fills_up
     run = program(<<~RUBY)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require "headway/report"
 require "report/leb128"
 
 module Report
@@ -28,7 +29,7 @@ module Report
       id = data[:processes].size
       data[:processes] << { id:, pid: 100 + id, parent_pid: 1, ruby: "ruby 3.4.11", command: "ruby app.rb", policy: "fair",
                             preempt: "signal", quantum_ms: 100.0, cpus: 2, started_at: "2026-01-02T03:04:05+00:00",
-                            start_s: 0.0, end_s: 10.0, events: 100, dropped: 0, folded: 0, damage: nil, **facts }
+                            start_s: 0.0, end_s: 10.0, events: 100, dropped: 0, folded: 0, unread: 0, damage: nil, **facts }
       id
     end
 
@@ -119,6 +120,7 @@ module Report
 
     def finish
       threads = data[:threads]
+      data[:notes] = Headway::Report::Notes.of(data)
       threads.each { |thread| thread[:waited_for] = waited_for(thread[:id]) }
       waits = @spans.values.flat_map { lengths(_1[:spans], :ready) }
       data[:wall_s] = [data[:wall_s], *threads.map { _1[:end_s] }].max

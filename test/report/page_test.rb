@@ -107,11 +107,22 @@ class PageTest < Minitest::Test
     assert_in_delta 0.25, card("seconds").first.to_f, 1e-6
   end
 
-  def test_tells_of_dropped_events_and_damage
-    open_page(Report::KnownPage.new(dropped: 25, events: 75, damage: { offset: 1234, what: "a block's checksum is wrong" }))
-    said = text("#notices")
-    assert_includes said, "dropped 25 events of 100 (25 %)"
-    assert_includes said, "process 100 is damaged at byte 1 234: a block's checksum is wrong"
+  def test_tells_of_what_makes_the_figures_less_than_whole
+    page = Report::KnownPage.new(dropped: 25, events: 75, damage: { offset: 1234, what: "cut short, or still being written: no end block" })
+    open_page(page)
+    said = evaluate("[...document.querySelectorAll('#notices p')].map((notice) => notice.textContent)")
+    assert_match(/\AProcess 100: its trace has no end: it was killed, became another program or goes on/, said.first)
+    assert_match(/\AProcess 100: 25 events were dropped while recording.*guesses\.\z/, said.last)
+    refute_match(/damage/i, text("#notices") + text("#processes"))
+    assert_equal "cut short, or still being written: no end block, at byte 1 234", text("#processes td:last-child")
+  end
+
+  def test_tells_of_damage_and_says_when_there_is_none
+    open_page(Report::KnownPage.new(damage: { offset: 1234, what: "a block's checksum is wrong" }))
+    assert_includes text("#notices"), "Process 100: the trace is damaged at byte 1234 (a block's checksum is wrong)"
+    open_page(Report::KnownPage.new)
+    assert_empty text("#notices")
+    assert_equal "whole", text("#processes td:last-child")
   end
 
   def test_blame_can_be_searched_and_zoomed

@@ -75,12 +75,32 @@ class RealTraceTest < TraceCase
   end
 
   def test_damage_is_a_warning
-    result = headway("report", file(known_trace.bytes[0...-40]))
+    bytes = known_trace.bytes
+    bytes.setbyte(-14, bytes.getbyte(-14) ^ 1) # in the block before the end
+    result = headway("report", file(bytes))
 
     assert_predicate result, :success?
-    assert_match(/\Aheadway: warning: process 4242: the trace is damaged at byte \d+ \(cut short.*\); the report is made of what could be read$/,
+    assert_match(/\Aheadway: warning: process 4242: the trace is damaged at byte \d+ \(a block's checksum is wrong\); the report is made of what could be read$/,
                  result.err)
     assert_match(/waiting/, result.out)
+  end
+
+  # Between two blocks, as of a process that was killed, or in one, as of one that was writing just then. Said once, in the same
+  # words, wherever a report has a place for it.
+  def test_a_missing_end_is_no_damage_in_any_report
+    whole = known_trace.bytes
+    { whole[0...-12] => "it had written", whole[0...-40] => "it had written, without its last block, of which only a part is there",
+      whole[0...-5] => "it had written, without its last block, of which only a part is there" }.each do |bytes, ending|
+      words = "process 4242: its trace has no end: it was killed, became another program or goes on, or the file was cut; " \
+              "the report is made of what #{ending}"
+      targets = %w[html markdown firefox].to_h { |form| [form, File.join(@directory, "out.#{form}")] }
+      result = headway("report", *targets.flat_map { |form, out| ["--#{form}", out] }, file(bytes), "--json")
+
+      assert_includes result.err.lines, "headway: warning: #{words}\n"
+      assert_equal words, JSON.parse(result.out)["notes"].first
+      targets.each_value { |out| assert_includes File.read(out), words.delete("`"), out }
+      refute_match(/damaged/, result.err)
+    end
   end
 
   def test_what_is_no_trace
@@ -91,6 +111,29 @@ class RealTraceTest < TraceCase
     assert_bad_usage(/No such file or directory/, headway("report", "/nonexistent"))
     assert_bad_usage(/no trace that can be read in directory/, headway("report", @directory))
     assert_bad_usage(/is no Headway trace/, headway("report", file(known_trace, "good.headway"), file("nonsense" * 20, "bad.headway")))
+  end
+
+  # A thread a request, for a day: none may cost a look at all others.
+  def test_threads_that_are_too_many_are_left_out_and_said_to_be
+    encoder = TraceEncoder.new
+    (1..65_600).each_slice(50_000) { |numbers| encoder.events(*numbers.map { |number| [ms(1) + number, number, :known, 0] }) }
+    trace = trace_of(encoder.events(*(65_530..65_600).map { |number| [ms(2), number, :ready] }).end)
+
+    assert_includes report(:text, trace), "and 65516 more that waited less"
+    assert_equal ["process 4242: 128 events are left out, those of threads that were too many to be read"],
+                 Headway::Report::Document.new(trace).to_h[:notes]
+  end
+
+  def test_files_may_be_called_anything
+    2.times { |number| file(known_trace(pid: 7).bytes[0...-12], "a\n\e[31m#{number}.headway") }
+    file("nonsense", "b\nc.headway")
+    result = headway("report", @directory)
+
+    assert_predicate result, :success?
+    assert_includes result.err, "b?c.headway is left out: is no Headway trace"
+    assert_includes result.err, "process 7, a??[31m0.headway: its trace has no end"
+    assert(result.err.lines.all? { |line| line.start_with?("headway: warning: ") }, result.err)
+    refute_includes result.out, "\e"
   end
 
   def test_outputs_that_cannot_be

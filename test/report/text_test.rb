@@ -84,7 +84,7 @@ class TextTest < Minitest::Test
     trace = MadeTraces.stalled
     data = JSON.parse(report(:json, trace), symbolize_names: true)
 
-    assert_equal trace.to_h.merge(headline: "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render` (app/report.rb:12). With policy fair it would go first: `headway run -- ruby app.rb`."), data
+    assert_equal trace.to_h.merge(headline: "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render` (app/report.rb:12). With policy fair it would go first: `headway run -- ruby app.rb`.", notes: []), data
   end
 
   # Every key of the object is described.

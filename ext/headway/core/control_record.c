@@ -34,7 +34,7 @@ add_status(struct hw_text *answer, const struct hw_recorder_status *status)
         hw_text_number(answer, counters[i].value);
     }
     hw_text_key(answer, "failure");
-    if (status->failure) hw_text_cstring(answer, strerror(status->failure));
+    if (status->failure) hw_text_cstring(answer, hw_recorder_reason(status->failure));
     else hw_text_add(answer, "null");
     hw_text_add(answer, "}");
 }
@@ -76,7 +76,7 @@ dump(struct hw_control *control, char path[HW_PATH_LONGEST], char message[HW_PAT
     if (path[0] == '\0') hw_recorder_dump_path(recorder, path);
     int error = hw_teller_dump(&control->teller, path);
     if (error == 0) return NULL;
-    snprintf(message, HW_PATH_LONGEST, "no dump to %.1000s: %s", path, strerror(error));
+    snprintf(message, HW_PATH_LONGEST, "no dump to %.1000s: %s", path, hw_recorder_reason(error));
     return message;
 }
 
@@ -206,7 +206,7 @@ start(struct hw_control *control, const struct hw_json *json, int object, struct
             hw_control_error(answer, "a recording is under way in this process: stop it first");
         }
         else {
-            snprintf(message, sizeof(message), "no recording%s%.1000s: %s", set->path[0] ? " to " : "", set->path, strerror(error));
+            snprintf(message, sizeof(message), "no recording%s%.1000s: %s", set->path[0] ? " to " : "", set->path, hw_recorder_reason(error));
             hw_control_error(answer, message);
         }
     }
@@ -237,7 +237,7 @@ stop(struct hw_control *control, struct hw_text *answer)
     if (!status.flight) hw_teller_complete(&control->teller);
     int error = hw_recorder_stop(recorder, &status);
     if (error) {
-        snprintf(message, sizeof(message), "recording stopped: %.1000s: %s", recorder->failed_path, strerror(error));
+        snprintf(message, sizeof(message), "recording stopped: %.1000s: %s", recorder->failed_path, hw_recorder_reason(error));
         wrong = message;
     }
     if (wrong) {

@@ -145,7 +145,7 @@ dump_to_file(struct hw_recorder *r, struct hw_dump *dump)
     int error = w.batch ? write_file(&w) : ENOMEM;
     free(w.batch);
     free(w.buffer.bytes);
-    if (close(w.file) != 0 && !error) error = errno;
+    if (hw_recorder_close(w.file) != 0 && !error) error = errno;
     return error;
 }
 

@@ -62,7 +62,7 @@ open_stream(struct hw_recorder *r)
     buffer_free(&buffer);
     if (!error && !hw_writer_start(r)) error = EAGAIN;
     if (error) {
-        close(r->file);
+        hw_recorder_close(r->file);
         r->file = -1;
     }
     return error;
@@ -78,7 +78,7 @@ begin(struct hw_recorder *r)
     r->encoded.length = r->writing.length = r->ended[0].length = r->ended[1].length = 0;
     r->written = (struct hw_encoded){ 0, 0, 0 };
     r->named = r->told_count = 0;
-    r->told_ns = r->told_events = 0;
+    r->told_ns = r->told_before_ns = r->told_events = 0;
     r->kept_up_ns = hw_now_ns();
     atomic_store(&r->failure, 0);
     atomic_store(&r->undumped, 0);
@@ -167,8 +167,9 @@ finish_stream(struct hw_recorder *r)
         pthread_mutex_lock(&r->lock);
         if (!error) r->bytes += r->encoded.length;
     }
+    if (!error && hw_recorder_is_gone(r->file)) error = ENOENT;
     /* Some file systems tell of a full disk only now. */
-    if (close(r->file) != 0 && !error) error = errno;
+    if (hw_recorder_close(r->file) != 0 && !error) error = errno;
     if (error && atomic_load(&r->failure) == 0) hw_writer_fail(r, error);
     r->file = -1;
 }

@@ -68,10 +68,10 @@ struct hw_recorder {
     uint32_t named;            /* the latest thread whose name was written with where it was created */
     uint64_t refreshed_ns;
     struct hw_told {
-        uint32_t number, name; /* a checksum of what it was called when that was last looked at */
+        uint32_t number, name; /* a checksum of what it was called when that was last looked at; 0: nobody knew */
     } told[HW_TOLD_MOST];
     uint32_t told_count;
-    uint64_t told_ns, told_events; /* when that was, and how many events there were */
+    uint64_t told_ns, told_before_ns, told_events; /* when that was, and the time before; how many events there were */
     uint64_t kept_up_ns;
 
     pthread_t writer;       /* stream: the writer; flight with alarm_ns: the watch */
@@ -169,6 +169,9 @@ void hw_recorder_dump_path(struct hw_recorder *recorder, char path[HW_PATH_LONGE
 /* "out.headway" -> "out.INFIX.headway", "out" -> "out.INFIX" */
 void hw_recorder_variant(const char *path, const char *infix, char variant[HW_PATH_LONGEST]);
 
+/* Of an errno of starting, stopping and dumping: what to say of it. */
+const char *hw_recorder_reason(int error);
+
 /* Mode flight with alarm_ns: sounded by a hook or the ticker, under the runtime's lock; the watch then dumps. */
 void hw_recorder_sound_alarm(struct hw_recorder *recorder);
 
@@ -179,7 +182,9 @@ void hw_recorder_after_fork_child(struct hw_recorder *recorder);
 
 /* Inside the recorder */
 #define HW_BATCH 8192
-int hw_recorder_open(const char *path, bool fresh);
+int hw_recorder_open(const char *path, bool fresh); /* -1: errno says why */
+int hw_recorder_close(int file);                    /* as close */
+bool hw_recorder_is_gone(int file);                 /* deleted, and nobody will ever read it */
 struct hw_trace_header hw_recorder_header(const struct hw_recorder *recorder); /* as of now */
 
 /* watch.c: the native thread that dumps when the alarm sounds */

@@ -1,9 +1,12 @@
 /* Where a recording goes. */
 #include "recorder.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void
@@ -35,8 +38,41 @@ hw_recorder_dump_path(struct hw_recorder *r, char path[HW_PATH_LONGEST])
     snprintf(path, HW_PATH_LONGEST, "%s/headway-%ld.headway", directory, (long)getpid());
 }
 
+/* Nobody else's that is being written: the lock goes with the process. Some file systems have none. A pipe that nobody reads is
+ * refused, as it would hold us up. */
 int
 hw_recorder_open(const char *path, bool fresh)
 {
-    return open(path, O_WRONLY | O_CREAT | (fresh ? O_EXCL : O_TRUNC) | O_CLOEXEC | O_NOCTTY, 0644);
+    int file = open(path, O_WRONLY | O_CREAT | (fresh ? O_EXCL : 0) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
+    if (file < 0) return -1;
+    int error = flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK ? ETXTBSY : 0;
+    struct stat facts;
+    if (!error && fstat(file, &facts) != 0) error = errno;
+    if (!error && S_ISREG(facts.st_mode) && ftruncate(file, 0) != 0) error = errno;
+    if (!error && fcntl(file, F_SETFL, 0) != 0) error = errno;
+    if (error == 0) return file;
+    close(file);
+    errno = error;
+    return -1;
+}
+
+/* A child that was just forked may have the file open still, and the lock with it. */
+int
+hw_recorder_close(int file)
+{
+    flock(file, LOCK_UN);
+    return close(file);
+}
+
+bool
+hw_recorder_is_gone(int file)
+{
+    struct stat facts;
+    return fstat(file, &facts) == 0 && facts.st_nlink == 0;
+}
+
+const char *
+hw_recorder_reason(int error)
+{
+    return error == ETXTBSY ? "another recording writes to it" : strerror(error);
 }

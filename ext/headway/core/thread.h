@@ -108,6 +108,8 @@ struct hw_thread {
     struct hw_ended *ended;  /* where its account goes when it ends; NULL: nowhere */
 
     char name[96];           /* as Ruby last told it; empty: not yet: names.c */
+    uint64_t told_session;   /* with the GVL: the last recording into whose stream Ruby wrote its name and site */
+    uint32_t told_name;      /* a checksum of the name it had of its own then */
 
     /* All above is zeroed when a record is reused; what follows is not. */
     pthread_cond_t parked_cond;

@@ -99,8 +99,7 @@ module Headway
 
         # On stderr, where they are seen whatever becomes of the report.
         def warn_of(document, targets)
-          require_relative "../report/rows"
-          notes = Headway::Report::Rows.new(document).notes
+          notes = document.to_h[:notes].dup
           if targets.key?(:collapsed) && document.to_h[:blame][:stacks].empty?
             notes << "nobody was seen holding the GVL while others waited, so there are no stacks"
           end

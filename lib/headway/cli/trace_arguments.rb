@@ -67,8 +67,9 @@ module Headway
           [files.first(MOST_NAMES).join(" "), *("(and #{more} more)" if more.positive?)].join(" ")
         end
 
+        # Files may be called anything.
         def say(text)
-          $stderr.puts "headway: #{text}"
+          $stderr.puts "headway: #{text.scrub("?").gsub(/[[:cntrl:]]/, "?")}"
         end
       end
     end

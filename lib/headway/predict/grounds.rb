@@ -129,9 +129,10 @@ module Headway
 
       def damaged
         return unless damage
-        return "a trace has no end, as its process was killed or goes on: it was read up to there" if Trace.endless?(damage)
+        return "a trace is damaged and was read up to there: #{damage}" unless Trace.endless?(damage)
 
-        "a trace is damaged and was read up to there: #{damage}"
+        "a trace has no end, as its process was killed, became another program or goes on, or the file was cut: " \
+          "it was read up to there"
       end
     end
   end

@@ -13,18 +13,20 @@ module Headway
       def initialize(data)
         @processes = data[:processes]
         @threads = data[:threads].group_by { |thread| thread[:process] }
+        # Asked for each thread, of which there may be some ten thousand.
+        @busy_s = Hash.new { |known, process| known[process] = busy_s_of(@threads.fetch(process, [])) }
       end
 
       # @param thread [Hash] a row of the trace's threads
       # @return [Array(Float, String)] seconds, and what they are
       def of_thread(thread)
-        choose(thread.values_at(:running_s, :ready_s, :suspended_s).sum, busy_s(thread[:process]), "its")
+        choose(thread.values_at(:running_s, :ready_s, :suspended_s).sum, @busy_s[thread[:process]], "its")
       end
 
       # @return [Array(Float, String)] of all processes
       def of_all
         all_s = @processes.sum { |process| process[:end_s] - process[:start_s] }
-        choose(all_s, @processes.sum { |process| busy_s(process[:id]) }, "the")
+        choose(all_s, @processes.sum { |process| @busy_s[process[:id]] }, "the")
       end
 
       private
@@ -36,8 +38,7 @@ module Headway
       end
 
       # Somebody ran, or waited while nobody did: of the latter, as much as the thread that had most of it. So none waited for longer.
-      def busy_s(process)
-        threads = @threads.fetch(process, [])
+      def busy_s_of(threads)
         free_s = threads.map { |thread| thread[:waited_for].sum { |part| part[:thread] ? 0.0 : part[:s] } }
         threads.sum { |thread| thread[:running_s] } + (free_s.max || 0.0)
       end

@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "headline"
+require_relative "notes"
 
 module Headway
   module Report
-    # The trace's analysis with its headline: what `--json` prints and every other report is made of. The analysis is
+    # The trace's analysis with its headline and notes: what `--json` prints and every other report is made of. The analysis is
     # made once, however many reports are asked for.
     class Document
       # @return [Trace]
@@ -19,7 +20,7 @@ module Headway
       def to_h
         @to_h ||= begin
           data = readable(@trace.to_h)
-          data.merge(headline: Headline.of(data))
+          data.merge(headline: Headline.of(data), notes: Notes.of(data))
         end
       end
 

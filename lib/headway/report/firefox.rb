@@ -61,8 +61,7 @@ module Headway
 
       # What the viewer shows beside the profile.
       def facts
-        notes = Rows.new(@document).notes
-        notes << "the #{left_out} shortest waits are left out" if left_out.positive?
+        notes = [*@data[:notes], *("the #{left_out} shortest waits are left out" if left_out.positive?)]
         [["Headline", @data[:headline]], *notes.map { |note| ["Note", note] }]
           .map { |label, value| { label: label, format: "string", value: value } }
       end

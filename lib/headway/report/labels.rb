@@ -74,7 +74,7 @@ module Headway
       def process(id)
         process = @processes[id] || {}
         alike = @pids[process[:pid]].to_i > 1
-        "process #{process[:pid]}#{" of #{process[:file]}" if alike && process[:file]}"
+        "process #{process[:pid]}#{" of #{Summary::Text.name(process[:file], 80)}" if alike && process[:file]}"
       end
 
       def unnamed(thread)

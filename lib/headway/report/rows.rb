@@ -65,9 +65,7 @@ module Headway
       end
 
       # @return [Array<String>] what was lost or left out
-      def notes
-        [*@data[:processes].flat_map { |process| losses(process) }, marks_note].compact
-      end
+      def notes = @data[:notes]
 
       private
 
@@ -77,38 +75,6 @@ module Headway
 
         leaf = @data[:blame][:frames][stack[:frames].first]
         leaf.equal?(frame) ? Labels.frame(frame) : "#{Labels.frame(frame)} (in #{Labels.method(leaf)})"
-      end
-
-      def losses(process)
-        who = ["process #{process[:pid]}", *(process[:file] if @data[:processes].size > 1)].join(", ")
-        [damaged(who, process),
-         counted(process[:dropped], "#{who}: %d events were dropped while recording, so times around the gaps are guesses"),
-         counted(process[:folded], "#{who}: %d blame samples were folded into other stacks to bound memory")].compact
-      end
-
-      # A file that only lacks its end is as whole as one can be of a process that was killed, or that goes on.
-      def damaged(who, process)
-        damage = process[:damage] or return
-        return "#{who}: #{endless(process)}" if Trace.endless?(damage[:what])
-
-        "#{who}: the trace is damaged at byte #{damage[:offset]} (#{damage[:what]}); the report is made of what could be read"
-      end
-
-      def endless(process)
-        "its trace has no end: it was killed, or goes on; the report is made of what it had written" \
-          "#{", and code that it had no time to name is unknown" if unnamed?(process)}"
-      end
-
-      def unnamed?(process)
-        @data[:blame][:stacks].any? { |stack| stack[:frames].empty? && @data[:threads][stack[:thread]][:process] == process[:id] }
-      end
-
-      def marks_note
-        counted(@data[:marks_folded], "%d marks are left out")
-      end
-
-      def counted(number, sentence)
-        format(sentence, number) if number.to_i.positive?
       end
 
       def spread(figures)

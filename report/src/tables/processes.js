@@ -18,7 +18,7 @@ export function showProcesses(trace) {
       { title: "Recorded", value: (row) => row.end_s - row.start_s, show: (value) => duration(value) },
       { title: "Events", value: (row) => row.events, show: (value) => count(value) },
       { title: "Dropped", value: (row) => row.dropped, show: (value) => count(value) },
-      { title: "Damage", text: true, value: (row) => (row.damage ? `${row.damage.what} at byte ${count(row.damage.offset)}` : "none") },
+      { title: "Trace", text: true, value: (row) => (row.damage ? `${row.damage.what}, at byte ${count(row.damage.offset)}` : "whole") },
     ],
   }))
 }
