@@ -55,8 +55,9 @@ module Headway
       # @return what the block returns
       def timeout_after(duration, exception, message, &block)
         # Who gives no exception gets Timeout::Error, but only outside the block: no rescue in it takes what threads get (net-http
-        # retries after the former). Newer versions of Timeout bring such an exception along, and call this from a block of theirs.
-        none_given = exception.equal?(Timeout::Error) && !caller_locations(1, 1).first.label.start_with?("block ")
+        # retries after the former). Newer versions of Timeout bring such an exception along, and call this from a block of theirs;
+        # before 0.4.3 it doesn't tell none from Timeout::Error.
+        none_given = exception.equal?(Timeout::Error) && called_by_old_timeout?(caller_locations(1, 1).first)
         return Fiber.blocking { Timeout.timeout(duration, none_given ? nil : exception, message, &block) } unless here?
 
         fiber = Fiber.current
@@ -106,6 +107,8 @@ module Headway
         @aside.delete(fiber)
         @woken.delete(fiber)
       end
+
+      def called_by_old_timeout?(caller) = caller.base_label == "timeout" && !caller.label.start_with?("block ")
 
       def resume_after(duration, fiber)
         after(duration) { fiber.transfer(false) }
