@@ -51,8 +51,8 @@ poll_descriptor_to_write(VALUE self, VALUE io)
     return INT2NUM(rb_io_descriptor(rb_io_get_write_io(io)));
 }
 
-/* Native.poll_file(io, events) -> the events that are there, or nil: for what epoll may refuse to wait for, as it does for files and for
- * some devices, /dev/null among them. All of those are always ready. */
+/* Native.poll_file(io, events) -> the events that are there, or nil: for what epoll may refuse to wait for, as it does for files and
+ * for some devices, /dev/null among them. All of those are always ready. */
 static VALUE
 poll_file(VALUE self, VALUE io, VALUE events)
 {

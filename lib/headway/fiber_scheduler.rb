@@ -76,6 +76,7 @@ module Headway
       @idle = @turning = false
       @looking = !CLOSED_EVERY # a timer that looks for closed IOs; true: nobody has to
       @timers = IO::Event::Timers.new
+      @due = []                           # timers whose time has come, each with what it is for
       @blocked = {}.compare_by_identity   # fiber => what it waits for, in #block
       @selecting = {}.compare_by_identity # fiber => what it waits for, in the selector
       @woken = {}.compare_by_identity     # fibers that #unblock named and that have not run since
@@ -234,7 +235,7 @@ module Headway
     def turn
       @turns += 1
       @own_pool&.turned
-      interval = @timers.wait_interval
+      interval = @due.empty? ? unstruck { @timers.wait_interval } : 0
       unless @woken.empty? || @selector.ready?
         @waker.transfer # an exception (exit, Interrupt) left the loop before all that were woken had run
         interval = 0
@@ -242,7 +243,16 @@ module Headway
       @selector.ready? ? @stalls.turn : wait
       @selector.select(interval && interval.clamp(0.0, LONGEST_WAIT))
       resumed if @idle
-      @timers.fire
+      fire
+    end
+
+    # What left the loop early has it come here again, for the rest.
+    def fire
+      unstruck { @timers.fire }
+      while (timer, action = @due.first)
+        action.call unless timer.cancelled?
+        @due.shift
+      end
     end
 
     def wait

@@ -83,6 +83,40 @@ class FiberSchedulerEndingsTest < Minitest::Test
     assert_predicate scheduler.worker_pool, :closed? if scheduler.worker_pool
   end
 
+  # A timer that is taken out, and the count of those that are still to be.
+  def test_what_strikes_the_loop_while_it_sorts_its_timers_loses_none
+    struck = []
+    scheduler = Headway::FiberScheduler.new
+    strikes = Module.new do
+      define_method(:removed!) do
+        super()
+        next unless cancelled? && (thread = Thread.current).thread_variable_get(:strike)
+
+        thread.thread_variable_set(:strike, nil)
+        thread.raise(Interrupt)
+      end
+    end
+    IO::Event::Timers::Handle.prepend(strikes)
+    queue = Queue.new
+    thread = Thread.new do
+      Thread.current.thread_variable_set(:strike, true)
+      Fiber.set_scheduler(scheduler)
+      Fiber.schedule { queue.pop(timeout: 0.05) } # whose timer is given up
+      Fiber.schedule { sleep(0.01) && queue << true }
+      Fiber.schedule { sleep(0.3) && struck << :slept }
+      begin
+        scheduler.run
+      rescue Interrupt
+        struck << :left
+        scheduler.run
+      end
+    end
+    assert thread.join(10), "the last sleep never ends"
+    assert_equal %i[left slept], struck
+  ensure
+    thread&.kill
+  end
+
   private
 
   def begin_in_an_enumerator(scheduler, first, said)

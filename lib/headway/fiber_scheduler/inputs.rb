@@ -32,9 +32,9 @@ module Headway
         @selector.io_wait(fiber, io, events)
       ensure
         if fiber
-          resumed if @idle
-          timer&.cancel!
           @selecting.delete(fiber)
+          timer&.cancel!
+          resumed if @idle
         end
       end
 
@@ -92,8 +92,8 @@ module Headway
         yield fiber
       ensure
         if fiber
-          resumed if @idle
           @selecting.delete(fiber)
+          resumed if @idle
         end
       end
 
