@@ -54,6 +54,9 @@ void hw_collections_attend(void); /* takes or gives up the hook, after Headway o
 /* poll_set.c */
 void hw_poll_set_init(VALUE native);
 
+/* keep_error.c */
+void hw_keep_error_init(VALUE native);
+
 /* io_hooks.c */
 void hw_io_hooks_init(VALUE native);
 

@@ -230,6 +230,7 @@ Init_headway(void)
     hw_trace_init(native);
     hw_stall_init(native);
     hw_poll_set_init(native);
+    hw_keep_error_init(native);
     hw_io_hooks_init(native);
     hw_offload_init(native);
     hw_operation_init(native);

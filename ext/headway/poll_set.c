@@ -7,8 +7,10 @@
 
 #ifdef HAVE_SYS_EPOLL_H
 #include <errno.h>
+#include <poll.h>
 #include <ruby/io.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void
@@ -49,6 +51,28 @@ poll_descriptor_to_write(VALUE self, VALUE io)
     return INT2NUM(rb_io_descriptor(rb_io_get_write_io(io)));
 }
 
+/* Native.poll_file(io, events) -> the events that are there, or nil: for what epoll may refuse to wait for, as it does for files and
+ * for some devices, /dev/null among them. All of those are always ready. */
+static VALUE
+poll_file(VALUE self, VALUE io, VALUE events)
+{
+    struct stat status;
+    struct pollfd asked = { .fd = rb_io_descriptor(io) };
+    if (fstat(asked.fd, &status) != 0) return Qnil;
+    if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) || S_ISBLK(status.st_mode)) return events;
+    if (!S_ISCHR(status.st_mode)) return Qnil;
+
+    int wanted = NUM2INT(events), there = 0;
+    if (wanted & RUBY_IO_READABLE) asked.events |= POLLIN;
+    if (wanted & RUBY_IO_WRITABLE) asked.events |= POLLOUT;
+    if (wanted & RUBY_IO_PRIORITY) asked.events |= POLLPRI;
+    if (poll(&asked, 1, 0) != 1) return Qnil;
+    if (asked.revents & POLLIN) there |= RUBY_IO_READABLE;
+    if (asked.revents & POLLOUT) there |= RUBY_IO_WRITABLE;
+    if (asked.revents & POLLPRI) there |= RUBY_IO_PRIORITY;
+    return there ? INT2NUM(there) : Qnil;
+}
+
 /* Takes out what is ready. */
 static VALUE
 poll_drain(VALUE self, VALUE set)
@@ -66,5 +90,6 @@ hw_poll_set_init(VALUE native)
     rb_define_singleton_method(native, "poll_set", poll_set, 1);
     rb_define_singleton_method(native, "poll_descriptor_to_write", poll_descriptor_to_write, 1);
     rb_define_singleton_method(native, "poll_drain", poll_drain, 1);
+    rb_define_singleton_method(native, "poll_file", poll_file, 2);
 #endif
 }

@@ -45,7 +45,9 @@ module Headway
   #   Fiber.schedule { … }
   #
   # It needs the gem io-event, whose selectors (epoll, io_uring, kqueue) it waits in; IO_EVENT_SELECTOR chooses one by name.
-  # A scheduler belongs to the thread that first runs a fiber with it, and its loop to the fiber that did so.
+  # A scheduler belongs to the thread that first runs a fiber with it, and its loop to the fiber that did so. But a fiber that doesn't
+  # block, as an Enumerator's, may be gone when the loop is needed: then it is the fiber's that made the scheduler on this thread, or
+  # else that of the next one that comes.
   #
   # A fiber that ends with an exception takes nothing else down: the exception is reported as Ruby reports a thread's, the other
   # fibers go on, and {#run} raises the first one when all have ended. `on_error:` takes them over instead.
@@ -74,6 +76,7 @@ module Headway
       @idle = @turning = false
       @looking = !CLOSED_EVERY # a timer that looks for closed IOs; true: nobody has to
       @timers = IO::Event::Timers.new
+      @due = []                           # timers whose time has come, each with what it is for
       @blocked = {}.compare_by_identity   # fiber => what it waits for, in #block
       @selecting = {}.compare_by_identity # fiber => what it waits for, in the selector
       @woken = {}.compare_by_identity     # fibers that #unblock named and that have not run since
@@ -97,7 +100,8 @@ module Headway
     def run
       return if closed?
 
-      attach
+      attach unless @selector
+      settle unless @loop
       raise Error, "the loop can only be run on the fiber it began on" unless Fiber.current.equal?(@loop)
 
       @left = true # by an exception, unless we come to the end
@@ -116,13 +120,7 @@ module Headway
 
     # Called by Ruby when the thread ends or gets another scheduler.
     def scheduler_close
-      return if closed?
-
-      stop_fibers if @left || ending?
-      run
-    ensure
-      finish if !closed? && @left
-      release
+      keeping_error { wind_up } unless closed?
     end
 
     # @return [Boolean]
@@ -136,6 +134,7 @@ module Headway
     # @return [Fiber] that runs the block, from now until it first waits
     def fiber(**options, &block)
       attach unless @selector
+      settle if @loop.nil? && Fiber.current.blocking?
       raise Error, "this scheduler is closed" if closed?
 
       @fibers += 1
@@ -186,14 +185,18 @@ module Headway
 
     # A scheduler may be made on one thread and used on another.
     def attach
-      return if @selector
-
+      @loop = nil unless @thread.equal?(Thread.current)
+      @loop = Fiber.current if Fiber.current.blocking?
       @thread = Thread.current
-      @loop = Fiber.current
       @rescued = $!
       @stalls.start
-      @selector = IO::Event::Selector.new(@loop)
+      @selector = IO::Event::Selector.new(@loop || @home = Home.new)
       Forks.watch(self)
+    end
+
+    # Where the first fiber couldn't tell whose the loop will be. No fiber has begun yet.
+    def settle
+      @home.fiber = @loop = Fiber.current
     end
 
     # The loop's fiber is with the loop: whoever runs was transferred to.
@@ -232,7 +235,7 @@ module Headway
     def turn
       @turns += 1
       @own_pool&.turned
-      interval = @timers.wait_interval
+      interval = @due.empty? ? unstruck { @timers.wait_interval } : 0
       unless @woken.empty? || @selector.ready?
         @waker.transfer # an exception (exit, Interrupt) left the loop before all that were woken had run
         interval = 0
@@ -240,7 +243,16 @@ module Headway
       @selector.ready? ? @stalls.turn : wait
       @selector.select(interval && interval.clamp(0.0, LONGEST_WAIT))
       resumed if @idle
-      @timers.fire
+      fire
+    end
+
+    # What left the loop early has it come here again, for the rest.
+    def fire
+      unstruck { @timers.fire }
+      while (timer, action = @due.first)
+        action.call unless timer.cancelled?
+        @due.shift
+      end
     end
 
     def wait
@@ -266,10 +278,26 @@ module Headway
       waiting.merge(@queued).each_key { |fiber| @queued[fiber] == :unborn ? fiber.kill : fiber.raise(Stop) if fiber.alive? }
     end
 
-    # What the fibers end with has had its report.
+    # At a thread's end Ruby keeps what ends the thread where a rescue of ours would delete it.
+    def keeping_error(&) = Headway.supported? ? Native.keep_error(&) : yield
+
+    def wind_up
+      @left ||= ending?
+      run unless @left
+    ensure
+      begin
+        finish if @left && @selector && !closed?
+      ensure
+        release
+      end
+    end
+
+    # What the fibers end with has had its report, and what ended the loop goes on; but for an exit in one of their ensure clauses.
     def finish
+      @failures.hold
       stop_fibers
       turning { turn while pending? }
+      @failures.raise_held
     end
 
     def release
@@ -304,6 +332,13 @@ module Headway
       end
     end
     private_constant :Waker
+
+    # Stands for the loop's fiber while it is not known, and has the selector's transfers go there.
+    Home = Struct.new(:fiber) do
+      def alive? = fiber.alive?
+      def transfer = fiber.transfer
+    end
+    private_constant :Home
 
     # Stands in the selector's queue for a fiber that has yet to begin.
     Newborn = Struct.new(:fiber, :queued) do

@@ -21,7 +21,7 @@ class FiberSchedulerAsideTest < Minitest::Test
     timeout: -> { Timeout.timeout(0.01) { sleep } rescue $!.class }, # rubocop:disable Style/RescueModifier
     process: -> { `echo out` },
     address: -> { Addrinfo.getaddrinfo("127.0.0.1", 80, nil, :STREAM).first.ip_address },
-    schedule: -> { Fiber.schedule { sleep 0.001 }.alive? }
+    schedule: -> { Fiber.schedule { sleep 0.1 }.alive? }
   }.freeze
 
   RESULTS = { sleep: :slept, file: "# frozen_string_literal: true\n", pipe: "x", select: nil, offload: 4, thread: 5, queue: nil,

@@ -10,6 +10,26 @@ require "tempfile"
 class FiberSchedulerInputsTest < Minitest::Test
   include Scheduled
 
+  # Selectors refuse to wait for them; io-event's would leave the fiber in its queue.
+  def test_what_interrupts_a_wait_for_a_file_or_dev_null_ends_no_later_wait
+    slept = []
+    looping do
+      [__FILE__, File::NULL].each do |path|
+        file = File.open(path)
+        assert_equal file, scheduled { file.wait_readable }
+        fiber = Fiber.schedule do
+          file.wait_readable
+        rescue IOError
+          slept << elapsed { sleep 0.1 }
+        end
+        Fiber.schedule { sleep 0.02 }
+        fiber.raise(IOError)
+      end
+    end
+    assert_operator slept.min, :>=, 0.1
+    assert_equal 2, slept.size
+  end
+
   def test_sockets
     answers = []
     looping do

@@ -17,10 +17,10 @@ module Headway
         @loop.transfer ? true : false
       ensure
         if fiber
-          resumed if @idle
-          timer&.cancel!
-          @blocked.delete(fiber)
+          @blocked.delete(fiber) # first: up to here nothing that strikes the thread can come in between
           @woken.delete(fiber) # what woke it concerned this wait only
+          timer&.cancel!
+          resumed if @idle
         end
       end
 
@@ -28,7 +28,7 @@ module Headway
       # to hand over to the loop first, and the loop finds it. What another thread raises waits until it is done (Ruby 4.0 sees
       # to that itself): in between, the waker would count as queued for ever, and nobody would be woken any more.
       def unblock(_blocker, fiber)
-        Thread.handle_interrupt(ANYTHING_LATER) do
+        unstruck do
           @woken[fiber] = true
           @aside[fiber]&.push(true)
           selector = @selector
@@ -55,8 +55,9 @@ module Headway
       # @return what the block returns
       def timeout_after(duration, exception, message, &block)
         # Who gives no exception gets Timeout::Error, but only outside the block: no rescue in it takes what threads get (net-http
-        # retries after the former). Newer versions of Timeout bring such an exception along, and call this from a block of theirs.
-        none_given = exception.equal?(Timeout::Error) && !caller_locations(1, 1).first.label.start_with?("block ")
+        # retries after the former). Newer versions of Timeout bring such an exception along, and call this from a block of theirs;
+        # before 0.4.3 it doesn't tell none from Timeout::Error.
+        none_given = exception.equal?(Timeout::Error) && called_by_old_timeout?(caller_locations(1, 1).first)
         return Fiber.blocking { Timeout.timeout(duration, none_given ? nil : exception, message, &block) } unless here?
 
         fiber = Fiber.current
@@ -107,14 +108,23 @@ module Headway
         @woken.delete(fiber)
       end
 
+      def called_by_old_timeout?(caller) = caller.base_label == "timeout" && !caller.label.start_with?("block ")
+
       def resume_after(duration, fiber)
-        after(duration) { fiber.transfer(false) }
+        after(duration) { fiber.transfer(false) if fiber.alive? }
       end
 
+      # What another thread raises waits until the block, which must not switch fibers, is done.
+      def unstruck(&) = Thread.handle_interrupt(ANYTHING_LATER, &)
+
+      # An exception that strikes the timers while they sort themselves has them forget one later; so none runs fibers in there.
+      #
       # @return [IO::Event::Timers::Handle, nil] nil: endless
-      def after(duration, &block)
+      def after(duration, &action)
         duration = duration.to_f
-        @timers.after(duration, &block) if duration.finite?
+        return unless duration.finite?
+
+        timer = @timers.after(duration) { @due << [timer, action] }
       end
 
       def seconds(duration)

@@ -20,13 +20,26 @@ module Headway
       # Runs a fiber's block.
       def watch
         yield
-      rescue *PASSING
-        raise
+      rescue *PASSING => error
+        raise unless @holding
+
+        @held ||= error
+        nil
       rescue Stop
         nil
       rescue Exception => error
         add(error)
         nil
+      end
+
+      # From now on nothing goes on to the loop until {raise_held}: fibers are being stopped, and each of them is to be told.
+      def hold
+        @holding = true
+      end
+
+      # @raise [Exception] the first that would have gone on
+      def raise_held
+        raise @held if @held
       end
 
       # @raise [Exception] the first that no handler took

@@ -17,6 +17,10 @@ module Headway
       def io_wait(io, events, timeout = nil)
         return Elsewhere.io_wait(io, events, timeout) unless here?
 
+        if (ready = file_ready(io, events))
+          self.yield
+          return ready
+        end
         fiber = Fiber.current
         if timeout
           timer = resume_after(timeout, fiber)
@@ -28,9 +32,9 @@ module Headway
         @selector.io_wait(fiber, io, events)
       ensure
         if fiber
-          resumed if @idle
-          timer&.cancel!
           @selecting.delete(fiber)
+          timer&.cancel!
+          resumed if @idle
         end
       end
 
@@ -53,6 +57,10 @@ module Headway
       end
 
       private
+
+      # Of what epoll refuses, io-event would put the fiber in its queue and not take it out when something is raised in it: it is
+      # woken from a later wait then.
+      def file_ready(io, events) = PollSet.possible? && !io.is_a?(BasicSocket) ? Native.poll_file(io, events) : nil
 
       def look_for_closed
         @looking = after(CLOSED_EVERY) do
@@ -84,8 +92,8 @@ module Headway
         yield fiber
       ensure
         if fiber
-          resumed if @idle
           @selecting.delete(fiber)
+          resumed if @idle
         end
       end
 

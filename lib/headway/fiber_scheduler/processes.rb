@@ -21,8 +21,8 @@ module Headway
         Elsewhere.process_wait(pid, flags)
       ensure
         if fiber
-          resumed if @idle
           @selecting.delete(fiber)
+          resumed if @idle
         end
       end
 
