@@ -37,6 +37,7 @@ require_relative "fiber_scheduler/poll_set"
 require_relative "fiber_scheduler/processes"
 require_relative "fiber_scheduler/scheduled"
 require_relative "fiber_scheduler/stalls"
+require_relative "fiber_scheduler/stand_ins"
 
 module Headway
   # Runs the fibers of one thread: while one waits for I/O, a timer, a lock or a process, others go on.
@@ -313,42 +314,5 @@ module Headway
 
       raise ArgumentError, "stall_ms is #{threshold_ms.inspect}: give a number of milliseconds from 1, or nil"
     end
-
-    # Stands in the selector's queue for the fibers that were woken.
-    class Waker
-      def initialize(scheduler)
-        @scheduler = scheduler
-        @queued = false
-      end
-
-      # @return [Boolean] whether it has to be queued
-      def queue? = @queued ? false : @queued = true
-
-      def alive? = true
-
-      def transfer
-        @queued = false
-        @scheduler.resume_woken
-      end
-    end
-    private_constant :Waker
-
-    # Stands for the loop's fiber while it is not known, and has the selector's transfers go there.
-    Home = Struct.new(:fiber) do
-      def alive? = fiber.alive?
-      def transfer = fiber.transfer
-    end
-    private_constant :Home
-
-    # Stands in the selector's queue for a fiber that has yet to begin.
-    Newborn = Struct.new(:fiber, :queued) do
-      def alive? = fiber.alive?
-
-      def transfer
-        queued.delete(fiber)
-        fiber.transfer
-      end
-    end
-    private_constant :Newborn
   end
 end
