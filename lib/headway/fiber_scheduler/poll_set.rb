@@ -4,6 +4,9 @@ module Headway
   class FiberScheduler
     # What IO.select asks for, as one IO that is readable when something of it may be ready.
     class PollSet < IO
+      POSSIBLE = Headway.supported? && Native.respond_to?(:poll_set)
+      private_constant :POSSIBLE
+
       class << self
         # @return what the block returns
         def open(*lists)
@@ -15,7 +18,7 @@ module Headway
         end
 
         # @return [Boolean] whether the system has such a thing
-        def possible? = Headway.supported? && Native.respond_to?(:poll_set)
+        def possible? = POSSIBLE
 
         private
 
