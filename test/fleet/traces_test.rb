@@ -42,6 +42,7 @@ class FleetTracesTest < TraceCase
     file(known_trace(pid: 1), "web-1.headway")
     file(known_trace(pid: 1), "web-2/web-2.headway")
     file(known_trace(pid: 7).bytes[0..-30], "web-2/short.headway")
+    file(known_trace(pid: 8).bytes.tap { _1.setbyte(-30, _1.getbyte(-30) ^ 1) }, "web-2/spoiled.headway")
     file("nonsense", "bad.headway")
     file("", "empty.headway")
     file("nonsense", "notes.txt")
@@ -49,12 +50,13 @@ class FleetTracesTest < TraceCase
     assert run.status.success?, run.to_s
     assert_match(/^headway: warning: #{@directory}\/bad\.headway is left out: \S/, run.err)
     assert_match(/empty\.headway is left out/, run.err)
-    assert_match(/process 7, short\.headway: the trace is damaged at byte \d+/, run.err)
+    assert_match(/process 7, short\.headway: its trace has no end/, run.err)
+    assert_match(/process 8, spoiled\.headway: the trace is damaged at byte \d+/, run.err)
     refute_match(/notes/, run.err)
     # Two machines have a process 1.
     assert_match(/worker \(process 1 of web-1\.headway\)/, run.out)
     assert_match(/worker \(process 1 of web-2\.headway\)/, run.out)
-    assert_equal 3, run.out.scan(/^Headway .*: process \d/).size
+    assert_equal 4, run.out.scan(/^Headway .*: process \d/).size
   end
 
   def test_nothing_to_be_read
