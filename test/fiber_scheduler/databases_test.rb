@@ -109,7 +109,7 @@ class FiberSchedulerDatabasesTest < Minitest::Test
   end
 
   def with_redis(port)
-    redis = Redis.new(port: port, reconnect_attempts: 0)
+    redis = Redis.new(port: port, reconnect_attempts: 0, timeout: 20) # of its own, a second, is little on a machine under load
     yield redis
   ensure
     redis&.close
