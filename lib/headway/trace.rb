@@ -14,6 +14,9 @@ module Headway
   class Trace
     class Error < Headway::Error; end
 
+    # Why a trace may have no end, said of its process.
+    ENDLESS = "killed, became another program or goes on, or the file was cut"
+
     if Headway.supported?
       Native = Headway::Native::Traces
       private_constant :Native
@@ -42,7 +45,7 @@ module Headway
     end
 
     # @param damage [String, nil] what is wrong with a file
-    # @return [Boolean] only that it has no end, be it between two blocks or in one: its process was killed, or goes on
+    # @return [Boolean] only that it has no end, be it between two blocks or in one: see {ENDLESS}
     def self.endless?(damage) = damage.to_s.start_with?("cut short")
 
     # @return [Array<String>]

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "trace_case"
+require "report/leb128"
 
 class TraceTest < TraceCase
   def durations(*seconds, **others)
@@ -51,11 +52,7 @@ class TraceTest < TraceCase
   end
 
   def segments(lane)
-    values = []
-    lane[:bytes].each_byte.slice_after { |byte| byte < 0x80 }.each do |bytes|
-      value = bytes.each_with_index.sum { |byte, place| (byte & 0x7f) << (7 * place) }
-      values << [value >> 2, value & 3]
-    end
+    values = Leb128.numbers(lane[:bytes]).map { |number| [number >> 2, number & 3] }
     assert_equal lane[:segments], values.size
     values
   end

@@ -284,7 +284,7 @@ hw_recorder_after_fork_child(struct hw_recorder *r)
     r->writer_runs = r->writer_must_end = false;
     r->dumps = 0;
     atomic_store(&r->pending, false);
-    if (r->file >= 0) close(r->file);
+    if (r->file >= 0) close(r->file); /* not hw_recorder_close: the lock is the parent's, and would be gone for both */
     r->file = -1;
     enum hw_recorder_state state = atomic_load(&r->state);
     if (state != HW_RECORDER_RUNNING) {

@@ -26,7 +26,7 @@ module Headway
         def add(reporter)
           Forks.watch(self, daemons: true)
           @all |= [reporter]
-          @at_exit ||= at_exit { report_last } && true # in forked children, too
+          @at_exit ||= at_exit { report_last } # in forked children, too
         end
 
         # What came since the last report, as the process or Headway ends.

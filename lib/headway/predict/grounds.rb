@@ -131,8 +131,7 @@ module Headway
         return unless damage
         return "a trace is damaged and was read up to there: #{damage}" unless Trace.endless?(damage)
 
-        "a trace has no end, as its process was killed, became another program or goes on, or the file was cut: " \
-          "it was read up to there"
+        "a trace has no end, as its process was #{Trace::ENDLESS}: it was read up to there"
       end
     end
   end

@@ -59,7 +59,7 @@ module Headway
       end
 
       def notes
-        @rows.notes.map { |note| "> #{plain(note)}." }
+        @data[:notes].map { |note| "> #{plain(note)}." }
       end
 
       def table(headings, rows, words: 1)

@@ -44,8 +44,7 @@ module Headway
       end
 
       def endless(process)
-        ["its trace has no end: it was killed, became another program or goes on, or the file was cut; " \
-         "the report is made of what it had written",
+        ["its trace has no end: it was #{Trace::ENDLESS}; the report is made of what it had written",
          *("without its last block, of which only a part is there" unless process[:damage][:what].include?("no end block")),
          *("and code that it had no time to name is unknown" if unnamed?(process))].join(", ")
       end

@@ -64,9 +64,6 @@ module Headway
         end
       end
 
-      # @return [Array<String>] what was lost or left out
-      def notes = @data[:notes]
-
       private
 
       # The program's line, and what it was calling.
