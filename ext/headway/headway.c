@@ -110,6 +110,17 @@ batch_p(VALUE self, VALUE thread)
     return record && record->batch ? Qtrue : Qfalse;
 }
 
+/* Native.batch_ready -> how many batch threads wait for the GVL; 0 while Headway is stopped */
+static VALUE
+batch_ready(VALUE self)
+{
+    if (!atomic_load(&hw_runtime.active)) return INT2FIX(0);
+    pthread_mutex_lock(&hw_runtime.lock);
+    unsigned count = hw_scheduler_batch_ready(&hw_runtime.scheduler);
+    hw_runtime_unlock(&hw_runtime);
+    return UINT2NUM(count);
+}
+
 static VALUE
 thread_quantum_ns(VALUE self, VALUE thread)
 {
@@ -215,6 +226,7 @@ Init_headway(void)
     rb_define_singleton_method(native, "started?", started_p, 0);
     rb_define_singleton_method(native, "set_class", set_class, 1);
     rb_define_singleton_method(native, "batch?", batch_p, 1);
+    rb_define_singleton_method(native, "batch_ready", batch_ready, 0);
     rb_define_singleton_method(native, "thread_quantum_ns", thread_quantum_ns, 1);
     rb_define_singleton_method(native, "set_thread_quantum_ns", set_thread_quantum_ns, 2);
     rb_define_singleton_method(native, "thread_name", thread_name, 1);

@@ -3,6 +3,7 @@
 require_relative "integrations/guard"
 require_relative "integrations/options"
 require_relative "integrations/worker"
+require_relative "puma/accept_delay"
 require_relative "puma/threads"
 
 module Headway

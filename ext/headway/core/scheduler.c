@@ -40,6 +40,12 @@ recount(struct hw_scheduler *s, struct hw_thread *thread, uint8_t bits, uint64_t
     thread->counts_as = bits;
 }
 
+unsigned
+hw_scheduler_batch_ready(const struct hw_scheduler *s)
+{
+    return s->counts[HW_IS_READY] - s->counts[HW_IS_INTERACTIVE_READY] - s->counts[HW_IS_NEWBORN_READY];
+}
+
 /* -- states ------------------------------------------------------------------------------------------------------------- */
 
 /* Judges the class anew. */

@@ -88,6 +88,9 @@ void hw_scheduler_tick(struct hw_scheduler *scheduler, uint64_t now, struct hw_o
 /* The VM calls it back while it waits for its turn: it goes first now, to handle a signal or to unwind. */
 void hw_scheduler_called_back(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now, struct hw_orders *orders);
 
+/* How many batch threads want the GVL and wait for it. */
+unsigned hw_scheduler_batch_ready(const struct hw_scheduler *scheduler);
+
 /* Called by the running thread itself. */
 void hw_scheduler_collected(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t spent_ns);
 void hw_scheduler_set_class(struct hw_scheduler *scheduler, struct hw_thread *thread, enum hw_class set_class, uint64_t now);

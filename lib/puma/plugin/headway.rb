@@ -19,6 +19,7 @@ require "headway/puma"
 require "headway/integrations/log" if Headway.supported?
 
 Puma::Server.prepend(Headway::Puma::Server)
+Headway::Puma::AcceptDelay.join(Puma)
 
 module Puma
   class DSL

@@ -123,7 +123,7 @@ static inline void
 world_check(void)
 {
     const struct hw_scheduler *s = &world.scheduler;
-    unsigned living = 0, running_threads = 0, counts[HW_COUNTS] = { 0 };
+    unsigned living = 0, running_threads = 0, batch_ready = 0, counts[HW_COUNTS] = { 0 };
     uint64_t time_ns[HW_STATE_COUNT];
     memcpy(time_ns, world.gone_ns, sizeof(time_ns));
 
@@ -131,6 +131,7 @@ world_check(void)
         CHECK((*link)->link == link);
         world_check_thread(*link, counts, time_ns);
         running_threads += (*link)->state == HW_RUNNING;
+        batch_ready += (*link)->state == HW_READY && (*link)->batch;
         living++;
     }
     CHECK(running_threads == (s->holder != NULL));
@@ -138,6 +139,7 @@ world_check(void)
     CHECK_EQUAL(s->holder ? s->holder->waits.slot : HW_SLOT_NOBODY, s->attribution.holder);
     CHECK_EQUAL(living, s->living);
     for (int count = 0; count < HW_COUNTS; count++) CHECK_EQUAL(counts[count], s->counts[count]);
+    CHECK_EQUAL(batch_ready, hw_scheduler_batch_ready(s));
     for (int state = 0; state < HW_STATE_COUNT; state++) CHECK_EQUAL(time_ns[state], s->account.time_ns[state]);
     world_check_gate();
     if (s->admitted) {

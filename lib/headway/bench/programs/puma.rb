@@ -29,6 +29,7 @@ configuration = Puma::Configuration.new do |puma|
   puma.bind("tcp://127.0.0.1:0")
   puma.threads(config.fetch("threads"), config.fetch("threads"))
   puma.workers(config.fetch("workers") == 1 ? 0 : config.fetch("workers"))
+  puma.plugin(:headway) if defined?(Headway.started?) # as users have it
   puma.app(app)
 end
 launcher = Puma::Launcher.new(configuration, log_writer: Puma::LogWriter.null)
