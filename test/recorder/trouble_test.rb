@@ -34,6 +34,22 @@ class RecorderTroubleTest < Harness::RecorderTest
     end
   end
 
+  # What no longer fits is told of, and what was written before stays.
+  def test_a_disk_that_is_full_by_the_time_of_a_dump
+    run = program(<<~RUBY)
+      Headway::Recorder.start(file: FILE, mode: :flight)
+      Headway.mark("first")
+      Headway::Recorder.dump
+      trap("XFSZ", "IGNORE")
+      Process.setrlimit(:FSIZE, 500, Process.getrlimit(:FSIZE).last)
+      1000.times { Headway.mark("second") }
+      Headway::Recorder.stop
+    RUBY
+    assert run.success?, run
+    assert_equal "headway: no dump to #{file}: File too large\n", run.err
+    assert_equal [["out.headway"], ["first"]], [files, analysis[:marks].map { |mark| mark[:name] }]
+  end
+
   # As when one command is recorded twice at a time: the file stays the first one's.
   def test_a_file_that_another_process_records_into
     run = program(<<~RUBY)

@@ -1,12 +1,18 @@
 /* Dumps of the flight recorder. The order in the file: header, definitions, the threads as they were at the first event, the
- * events, the threads as they are now, the end. Runs without the GVL, while events go on being recorded. */
+ * events, the threads as they are now, the end. Runs without the GVL, while events go on being recorded.
+ *
+ * The dump before it stays until this one is whole: it is written to out.headway.part, which then takes the place of out.headway.
+ * Who has the lock on out.headway has out.headway.part, too. */
 #include "recorder.h"
 
 #include "clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct writing {
@@ -135,17 +141,77 @@ write_file(struct writing *w)
 }
 
 static int
-dump_to_file(struct hw_recorder *r, struct hw_dump *dump)
+write_to(struct hw_recorder *r, struct hw_dump *dump, int file)
 {
-    struct writing w = { .recorder = r, .dump = dump };
-    dump->events = dump->bytes = 0;
-    w.file = hw_recorder_open(dump->path, false);
-    if (w.file < 0) return errno;
+    struct writing w = { .recorder = r, .dump = dump, .file = file };
     w.batch = malloc(HW_BATCH * sizeof(*w.batch));
     int error = w.batch ? write_file(&w) : ENOMEM;
     free(w.batch);
     free(w.buffer.bytes);
-    if (hw_recorder_close(w.file) != 0 && !error) error = errno;
+    return error;
+}
+
+/* A file that can take the other's place, its owner's and readable to whom that is. What a process that was killed left there goes.
+ * -1: errno says why. */
+static int
+open_part(const char *part, int whole)
+{
+    struct stat facts;
+    unlink(part);
+    int file = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0) return -1;
+    if (fstat(whole, &facts) == 0 && fchown(file, facts.st_uid, facts.st_gid) == 0) {
+        fchmod(file, facts.st_mode & 0777);
+        return file;
+    }
+    close(file);
+    unlink(part);
+    errno = EPERM;
+    return -1;
+}
+
+/* 0 or an errno. */
+static int
+write_beside(struct hw_recorder *r, struct hw_dump *dump, const char *part, int file, const char *path)
+{
+    int error = write_to(r, dump, file);
+    if (close(file) != 0 && !error) error = errno; /* some file systems tell of a full disk only now */
+    if (!error && rename(part, path) != 0) error = errno;
+    if (error) unlink(part);
+    return error;
+}
+
+/* Where no such file can be had beside it, for want of permission mostly, it is written over. */
+static int
+replace(struct hw_recorder *r, struct hw_dump *dump, int whole)
+{
+    char *path = realpath(dump->path, NULL); /* a link stays one */
+    if (path == NULL) return errno;
+    size_t length = strlen(path) + sizeof(".part");
+    char *part = malloc(length);
+    int error = ENOMEM;
+    if (part != NULL) {
+        snprintf(part, length, "%s.part", path);
+        int file = open_part(part, whole);
+        if (file >= 0) error = write_beside(r, dump, part, file, path);
+        else if (errno == ENOSPC || errno == EDQUOT || ftruncate(whole, 0) != 0) error = errno;
+        else error = write_to(r, dump, whole);
+    }
+    free(part);
+    free(path);
+    return error;
+}
+
+static int
+dump_to_file(struct hw_recorder *r, struct hw_dump *dump)
+{
+    struct hw_recorder_file file;
+    dump->events = dump->bytes = 0;
+    int error = hw_recorder_open(dump->path, false, &file);
+    if (error) return error;
+    error = file.regular ? replace(r, dump, file.fd) : write_to(r, dump, file.fd);
+    if (error && file.made) unlink(dump->path);
+    if (hw_recorder_close(file.fd) != 0 && !error) error = errno;
     return error;
 }
 

@@ -45,23 +45,35 @@ hw_recorder_header(const struct hw_recorder *r)
     return header;
 }
 
+/* What an earlier recording left there goes once it is known that there is room for a beginning. 0 or an errno. */
+static int
+write_beginning(const struct hw_recorder_file *file, const struct hw_buffer *beginning)
+{
+    off_t earlier = file->regular ? lseek(file->fd, 0, SEEK_END) : 0;
+    int error = hw_write_all(file->fd, beginning) ? 0 : errno;
+    if (earlier <= 0) return error;
+    if (ftruncate(file->fd, error ? earlier : 0) != 0 || error) return error ? error : errno;
+    return lseek(file->fd, 0, SEEK_SET) == 0 && hw_write_all(file->fd, beginning) ? 0 : errno;
+}
+
 /* Lock held. Opens the stream's file, writes the header and starts the writer. 0 or an errno. */
 static int
 open_stream(struct hw_recorder *r)
 {
     char path[HW_PATH_LONGEST];
+    struct hw_recorder_file file;
     hw_recorder_path(r, path);
-    r->file = hw_recorder_open(path, r->set.fresh && !r->forked);
-    if (r->file < 0) return errno;
+    int error = hw_recorder_open(path, r->set.fresh && !r->forked, &file);
+    if (error) return error;
+    r->file = file.fd;
     struct hw_trace_header header = hw_recorder_header(r);
     struct hw_buffer buffer = { NULL, 0, 0 };
-    int error = 0;
-    if (!hw_write_header(&buffer, &header)) error = ENOMEM;
-    else if (!hw_write_all(r->file, &buffer)) error = errno;
+    error = hw_write_header(&buffer, &header) ? write_beginning(&file, &buffer) : ENOMEM;
     r->bytes = buffer.length;
     buffer_free(&buffer);
     if (!error && !hw_writer_start(r)) error = EAGAIN;
     if (error) {
+        if (file.made) unlink(path);
         hw_recorder_close(r->file);
         r->file = -1;
     }

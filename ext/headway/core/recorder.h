@@ -182,9 +182,13 @@ void hw_recorder_after_fork_child(struct hw_recorder *recorder);
 
 /* Inside the recorder */
 #define HW_BATCH 8192
-int hw_recorder_open(const char *path, bool fresh); /* -1: errno says why */
-int hw_recorder_close(int file);                    /* as close */
-bool hw_recorder_is_gone(int file);                 /* deleted, and nobody will ever read it */
+struct hw_recorder_file {
+    int fd;
+    bool made, regular; /* it wasn't there before; it is no device, pipe, terminal */
+};
+int hw_recorder_open(const char *path, bool fresh, struct hw_recorder_file *file); /* to write, as it is, and locked. 0 or an errno */
+int hw_recorder_close(int file);    /* as close */
+bool hw_recorder_is_gone(int file); /* deleted, and nobody will ever read it */
 struct hw_trace_header hw_recorder_header(const struct hw_recorder *recorder); /* as of now */
 
 /* watch.c: the native thread that dumps when the alarm sounds */

@@ -38,22 +38,43 @@ hw_recorder_dump_path(struct hw_recorder *r, char path[HW_PATH_LONGEST])
     snprintf(path, HW_PATH_LONGEST, "%s/headway-%ld.headway", directory, (long)getpid());
 }
 
-/* Nobody else's that is being written: the lock goes with the process. Some file systems have none. A pipe that nobody reads is
- * refused, as it would hold us up. */
-int
-hw_recorder_open(const char *path, bool fresh)
+/* True: `made` is whether the file wasn't there. */
+static bool
+open_to_write(const char *path, bool fresh, struct hw_recorder_file *file)
 {
-    int file = open(path, O_WRONLY | O_CREAT | (fresh ? O_EXCL : 0) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
-    if (file < 0) return -1;
-    int error = flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK ? ETXTBSY : 0;
-    struct stat facts;
-    if (!error && fstat(file, &facts) != 0) error = errno;
-    if (!error && S_ISREG(facts.st_mode) && ftruncate(file, 0) != 0) error = errno;
-    if (!error && fcntl(file, F_SETFL, 0) != 0) error = errno;
-    if (error == 0) return file;
-    close(file);
-    errno = error;
-    return -1;
+    int flags = O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    file->made = true;
+    file->fd = open(path, flags | O_CREAT | O_EXCL, 0644);
+    if (file->fd >= 0 || errno != EEXIST || fresh) return file->fd >= 0;
+    file->made = false;
+    file->fd = open(path, flags | O_CREAT, 0644); /* through a link it may be made even so */
+    return file->fd >= 0;
+}
+
+/* Locked, and what it was. */
+static int
+take_possession(struct hw_recorder_file *file, struct stat *facts)
+{
+    if (flock(file->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return ETXTBSY;
+    if (fstat(file->fd, facts) != 0) return errno;
+    file->regular = S_ISREG(facts->st_mode);
+    return fcntl(file->fd, F_SETFL, 0) == 0 ? 0 : errno;
+}
+
+/* Nobody else's that is being written: the lock goes with the process. Some file systems have none. A pipe that nobody reads is
+ * refused, as it would hold us up. A file that a dump took the place of in between is no longer the one of that path. */
+int
+hw_recorder_open(const char *path, bool fresh, struct hw_recorder_file *file)
+{
+    for (int tries = 1;; tries++) {
+        struct stat facts;
+        if (!open_to_write(path, fresh, file)) return errno;
+        int error = take_possession(file, &facts);
+        if (!error && (facts.st_nlink > 0 || tries == 3)) return 0;
+        close(file->fd);
+        file->fd = -1;
+        if (error) return error;
+    }
 }
 
 /* A child that was just forked may have the file open still, and the lock with it. */

@@ -4,10 +4,12 @@
 #include "clock.h"
 #include "test.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -133,21 +135,58 @@ TEST(a_file_that_cannot_be_written_is_refused)
     clean_up();
 }
 
+/* As if the disk were full: files can't grow beyond that. RLIM_INFINITY: no longer. */
+static void
+limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
+static unsigned
+files(void)
+{
+    unsigned count = 0;
+    DIR *opened = opendir(directory);
+    for (struct dirent *entry; opened && (entry = readdir(opened));) count += entry->d_name[0] != '.';
+    closedir(opened);
+    return count;
+}
+
+TEST(a_full_disk_at_the_start_leaves_what_was_there)
+{
+    clean_up();
+    limit_files(0);
+    CHECK_EQUAL(EFBIG, start(NULL, false, 64));
+    CHECK_EQUAL(0, files());
+    limit_files(RLIM_INFINITY);
+    CHECK(start(NULL, false, 64) == 0);
+    for (unsigned i = 0; i < 30; i++) hw_record(&recorder, HW_TRACE_READY, 1, 0, hw_now_ns());
+    CHECK(stop() == 0);
+    limit_files(0);
+    CHECK_EQUAL(EFBIG, start(NULL, false, 64));
+    limit_files(RLIM_INFINITY);
+    CHECK_EQUAL(30, read_back(path)->events);
+    hw_analysis_free(&analysis);
+    CHECK(start(NULL, false, 64) == 0 && stop() == 0);
+    const struct hw_analysed_process *process = read_back(path);
+    CHECK(process->damage.what[0] == 0 && process->events == 0);
+    clean_up();
+}
+
 TEST(a_disk_that_fills_up_ends_the_recording)
 {
-    struct rlimit before, small;
     CHECK(start(NULL, false, 1 << 16) == 0);
-    getrlimit(RLIMIT_FSIZE, &before);
-    small = before;
-    small.rlim_cur = 20000;
-    signal(SIGXFSZ, SIG_IGN);
-    CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
+    limit_files(20000);
     uint64_t until_ns = hw_now_ns() + 20 * HW_NS_PER_S;
     while (hw_recording(&recorder) && hw_now_ns() < until_ns) {
         for (uint32_t i = 0; i < 1000; i++) hw_record(&recorder, HW_TRACE_READY, i, i, hw_now_ns());
         usleep(1000);
     }
-    setrlimit(RLIMIT_FSIZE, &before);
+    limit_files(RLIM_INFINITY);
     CHECK(!hw_recording(&recorder));
     CHECK_EQUAL(EFBIG, atomic_load(&recorder.failure));
     CHECK(strcmp(path, recorder.failed_path) == 0);
@@ -183,6 +222,51 @@ TEST(a_dump_has_the_newest_and_who_was_there)
     CHECK_EQUAL(events, process->events);
     CHECK_EQUAL(2, analysis.thread_count);
     CHECK(stop() == 0);
+    clean_up();
+}
+
+TEST(a_dump_that_fails_leaves_the_one_before)
+{
+    uint64_t events, unwritten;
+    struct stat before, after;
+    clean_up();
+    CHECK(start(NULL, true, 1024) == 0);
+    limit_files(500);
+    for (unsigned i = 0; i < 1000; i++) hw_record(&recorder, HW_TRACE_READY + i % 3, 1, 0, hw_now_ns());
+    CHECK_EQUAL(EFBIG, dump(&unwritten));
+    CHECK_EQUAL(0, files());
+    limit_files(RLIM_INFINITY);
+    CHECK(dump(&events) == 0);
+    chmod(path, 0640);
+    limit_files(500);
+    CHECK_EQUAL(EFBIG, dump(&unwritten));
+    CHECK_EQUAL(1, files());
+    const struct hw_analysed_process *process = read_back(path);
+    CHECK(process->damage.what[0] == 0 && process->events == events);
+    limit_files(RLIM_INFINITY);
+    CHECK(stat(path, &before) == 0 && dump(&events) == 0 && stat(path, &after) == 0);
+    CHECK(before.st_ino != after.st_ino && after.st_mode == before.st_mode);
+    CHECK_EQUAL(1, files());
+    CHECK(stop() == 0);
+    clean_up();
+}
+
+TEST(a_dump_goes_where_a_link_points)
+{
+    uint64_t events;
+    char target[HW_PATH_LONGEST];
+    struct stat facts;
+    clean_up();
+    CHECK(start(NULL, true, 64) == 0);
+    snprintf(target, sizeof(target), "%s/elsewhere", directory);
+    CHECK(symlink("elsewhere", path) == 0);
+    for (int round = 0; round < 2; round++) {
+        CHECK(dump(&events) == 0);
+        CHECK(lstat(path, &facts) == 0 && S_ISLNK(facts.st_mode));
+        CHECK(read_back(target)->damage.what[0] == 0);
+    }
+    CHECK(stop() == 0);
+    unlink(target);
     clean_up();
 }
 
@@ -259,6 +343,9 @@ TEST(a_child_writes_its_own)
 TESTS({ "a_stream_has_everything", a_stream_has_everything }, { "what_found_no_place_is_counted", what_found_no_place_is_counted },
       { "it_stops_and_starts", it_stops_and_starts },
       { "a_file_that_cannot_be_written_is_refused", a_file_that_cannot_be_written_is_refused },
+      { "a_full_disk_at_the_start_leaves_what_was_there", a_full_disk_at_the_start_leaves_what_was_there },
       { "a_disk_that_fills_up_ends_the_recording", a_disk_that_fills_up_ends_the_recording },
       { "a_dump_has_the_newest_and_who_was_there", a_dump_has_the_newest_and_who_was_there },
+      { "a_dump_that_fails_leaves_the_one_before", a_dump_that_fails_leaves_the_one_before },
+      { "a_dump_goes_where_a_link_points", a_dump_goes_where_a_link_points },
       { "a_dump_disturbs_nobody", a_dump_disturbs_nobody }, { "a_child_writes_its_own", a_child_writes_its_own })
