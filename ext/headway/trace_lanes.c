@@ -112,32 +112,35 @@ end_encoding(VALUE data)
     return Qnil;
 }
 
-/* holds.perfetto(lane's bytes, unit it starts at, [three beginnings, ending, before_event, end_head, title], entries) { |bytes| }
- * entries: of each thread, then of nobody. See encode_perfetto.h. All of them stay as they are meanwhile: frozen. */
+/* holds.perfetto(lane's bytes, unit it starts at, [three beginnings, ending, before_event, end_head, title], entries, entries' ends)
+ * { |bytes| }. Entries: of each thread, then of nobody, in one string; their ends packed as "L*": a call for each of many threads must
+ * not go through all of them. See encode_perfetto.h. All of them stay as they are meanwhile: frozen. */
 static VALUE
-perfetto(VALUE self, VALUE bytes, VALUE start_unit, VALUE given, VALUE entries)
+perfetto(VALUE self, VALUE bytes, VALUE start_unit, VALUE given, VALUE entries, VALUE ends)
 {
     Check_Type(bytes, T_STRING);
     Check_Type(given, T_ARRAY);
-    Check_Type(entries, T_ARRAY);
+    Check_Type(entries, T_STRING);
+    Check_Type(ends, T_STRING);
     bytes = rb_str_new_frozen(bytes);
-    if (RARRAY_LEN(given) != HW_LANE_ABSENT + 4 || RARRAY_LEN(entries) < 1) rb_raise(rb_eArgError, "pieces are missing");
+    entries = rb_str_new_frozen(entries);
+    ends = rb_str_new_frozen(ends);
+    long count = RSTRING_LEN(ends) / (long)sizeof(uint32_t);
+    if (RARRAY_LEN(given) != HW_LANE_ABSENT + 4 || count < 1) rb_raise(rb_eArgError, "pieces are missing");
     struct encoding encoding = { .holds = ready_holds(self) };
     struct hw_perfetto *pieces = &encoding.pieces;
     struct hw_piece *const places[] = { &pieces->beginning[0], &pieces->beginning[1], &pieces->beginning[2], &pieces->ending,
                                         &pieces->before_event, &pieces->end_head, &pieces->title };
     for (long i = 0; i < RARRAY_LEN(given); i++) *places[i] = piece(RARRAY_AREF(given, i));
-    VALUE memory;
-    struct hw_piece *list = ALLOCV_N(struct hw_piece, memory, RARRAY_LEN(entries));
-    for (long i = 0; i < RARRAY_LEN(entries); i++) list[i] = piece(RARRAY_AREF(entries, i));
-    pieces->entries = list;
-    pieces->threads = (uint32_t)(RARRAY_LEN(entries) - 1);
+    pieces->entries = piece(entries);
+    pieces->entry_ends = (const uint8_t *)RSTRING_PTR(ends);
+    pieces->threads = (uint32_t)(count - 1);
     encoding.walk = hw_lane_walk((const uint8_t *)RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes), NUM2ULL(start_unit));
     rb_ensure(encode, (VALUE)&encoding, end_encoding, (VALUE)&encoding);
-    ALLOCV_END(memory);
     RB_GC_GUARD(bytes);
     RB_GC_GUARD(given);
     RB_GC_GUARD(entries);
+    RB_GC_GUARD(ends);
     return Qnil;
 }
 
@@ -148,5 +151,5 @@ hw_trace_lanes_init(VALUE traces)
     rb_define_alloc_func(holds, allocate);
     rb_define_method(holds, "initialize", initialize, 1);
     rb_define_method(holds, "during", during, 2);
-    rb_define_method(holds, "perfetto", perfetto, 4);
+    rb_define_method(holds, "perfetto", perfetto, 5);
 }

@@ -91,7 +91,25 @@ class PerfettoTest < Minitest::Test
     assert(names.all?(&:valid_encoding?))
   end
 
+  # Each thread's lane is encoded by a call of its own.
+  def test_what_a_lane_costs_does_not_grow_with_the_threads_there_are
+    few, many = [10, 200_000].map do |threads|
+      entries = ["e" * threads, [*1..threads].pack("L*")]
+      holds = Headway::Native::Traces::Holds.new([[0, "\x04", 0]])
+      best_cpu_time { 200.times { holds.perfetto("\x04", 0, Array.new(7, ""), *entries) { nil } } }
+    end
+    assert_operator many, :<, few * 50, "20,000 times as many threads"
+  end
+
   private
+
+  def best_cpu_time
+    Array.new(3) do
+      before = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
+      yield
+      Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) - before
+    end.min
+  end
 
   def odd_names
     MadeTrace.new(threads: ["é ünï", "\xff\xfe", "a\"b\\c\nd", ""].map { |name| { name: name, segments: [[:running, 0.1]] } },

@@ -83,10 +83,21 @@ put_packet(struct hw_buffer *buffer, uint64_t unit, struct hw_piece rest)
     return at && close_packet(buffer, put(at, rest));
 }
 
+static uint32_t
+end_of(const struct hw_perfetto *pieces, uint32_t entry)
+{
+    uint32_t end;
+    memcpy(&end, pieces->entry_ends + entry * sizeof(end), sizeof(end));
+    return end;
+}
+
 static struct hw_piece
 entry_of(const struct hw_perfetto *pieces, const struct hw_share *share)
 {
-    return pieces->entries[share->owner < pieces->threads ? share->owner : pieces->threads];
+    uint32_t entry = share->owner < pieces->threads ? share->owner : pieces->threads;
+    uint32_t start = entry ? end_of(pieces, entry - 1) : 0, end = end_of(pieces, entry);
+    if (start > end || end > pieces->entries.length) return (struct hw_piece){ pieces->entries.bytes, 0 };
+    return (struct hw_piece){ pieces->entries.bytes + start, end - start };
 }
 
 static bool

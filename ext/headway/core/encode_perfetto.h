@@ -22,7 +22,8 @@ struct hw_perfetto {
     struct hw_piece beginning[HW_LANE_ABSENT]; /* by state: rest */
     struct hw_piece ending;                    /* rest, of what is no wait */
     struct hw_piece before_event, end_head, title;
-    const struct hw_piece *entries;            /* of each thread, then of nobody */
+    struct hw_piece entries;                   /* of each thread, then of nobody, in a row */
+    const uint8_t *entry_ends;                 /* a uint32_t for each of them, at any address */
     uint32_t threads;
 };
 

@@ -56,8 +56,15 @@ module Headway
         track = thread_track(thread)
         pieces = STATES.map { |state| @packets.beginning(track, state, "thread", output).rest }
         pieces.push(@packets.ending(track).rest, *@packets.pieces_of_a_telling_end(track, "waited for, ms", output))
-        @entries ||= [*0...@data[:threads].size, nil].map { |holder| @packets.entry_head(@labels.thread(holder), output) }
-        @timeline.holds(thread).perfetto(lane[:bytes], Timeline.start(lane), pieces, @entries) { |bytes| output << bytes }
+        @entries ||= entries(output)
+        @timeline.holds(thread).perfetto(lane[:bytes], Timeline.start(lane), pieces, *@entries) { |bytes| output << bytes }
+      end
+
+      # @return [Array(String, String)] what says who held the GVL, of each thread and of nobody, and where each of these ends
+      def entries(output)
+        heads = [*0...@data[:threads].size, nil].map { |holder| @packets.entry_head(@labels.thread(holder), output) }
+        sum = 0
+        [heads.join.freeze, heads.map { |head| sum += head.bytesize }.pack("L*").freeze]
       end
 
       def write_gc(output, process, lane)

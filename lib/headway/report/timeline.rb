@@ -64,10 +64,9 @@ module Headway
       # @return [Native::Traces::Holds] of its process
       def holds(thread)
         process = @process_of[thread]
+        @lanes_of ||= @lanes.group_by { |lane| @process_of[lane[:thread]] }
         (@holds ||= {})[process] ||= Native::Traces::Holds.new(
-          @lanes.filter_map do |lane|
-            [lane[:thread], lane[:bytes], Timeline.start(lane)] if @process_of[lane[:thread]] == process
-          end
+          @lanes_of.fetch(process, []).map { |lane| [lane[:thread], lane[:bytes], Timeline.start(lane)] }
         )
       end
 

@@ -139,9 +139,9 @@ check_wait_end(struct hw_piece rest, uint64_t from, uint64_t to)
 
 TEST(packets_say_what_the_lanes_say)
 {
-    struct hw_piece entries[THREADS + 1] = { piece("0"), piece("1"), piece("2"), piece("3"), piece("4"), piece("5") };
+    uint32_t ends[THREADS + 1] = { 1, 2, 3, 4, 5, 6 };
     struct hw_perfetto pieces = { { piece("running"), piece("ready"), piece("suspended") }, piece("end"), piece("before"), piece("head"),
-                                  piece("T"), entries, THREADS };
+                                  piece("T"), piece("012345"), (const uint8_t *)ends, THREADS };
     const char *const names[] = { "running", "ready", "suspended" };
     for (unsigned round = 0; round < test_effort(50); round++) {
         make_lanes();
