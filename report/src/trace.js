@@ -21,6 +21,7 @@ export class Trace {
     this.threads = data.threads ?? []
     this.processes = data.processes ?? []
     this.byId = new Map(this.threads.map((thread) => [thread.id, thread]))
+    this.processById = new Map(this.processes.map((process) => [process.id, process]))
     this.lanes = new Map((data.lanes ?? []).map((lane) => [lane.thread, Lane.decode(bytes, lane)]))
     this.gcLanes = new Map((data.gc_lanes ?? []).map((lane) => [lane.process, Lane.decode(bytes, lane)]))
     this.inProcess = new Map(this.processes.map((process) => [process.id, []]))
@@ -29,8 +30,11 @@ export class Trace {
       this.inProcess.get(thread.process).push(thread)
     }
     this.segments = 0
-    for (const lane of this.lanes.values()) this.segments += lane.length
-    this.end = Math.max(Math.round((data.wall_s ?? 0) * TICKS), ...[...this.lanes.values()].map((lane) => lane.end), 1)
+    this.end = Math.max(Math.round((data.wall_s ?? 0) * TICKS), 1)
+    for (const lane of this.lanes.values()) {
+      this.segments += lane.length
+      this.end = Math.max(this.end, lane.end)
+    }
   }
 
   lane(thread) {
@@ -52,7 +56,7 @@ export class Trace {
   }
 
   process(thread) {
-    return this.processes.find((process) => process.id === thread.process)
+    return this.processById.get(thread.process)
   }
 
   // How much of a stretch each other thread of the process spent in a state, most first: who held the GVL while this one

@@ -100,6 +100,8 @@ class PageSizeTest < Minitest::Test
     200.times { |index| page.thread(format("worker %03d", index), [[:suspended, index / 100.0], [:ready, 1], [:running, 0.01], [:suspended, 2.99 - index / 100.0]]) }
     open_page(page)
     assert_equal 200, evaluate("document.querySelectorAll('#names button').length")
+    seen = "[...document.querySelectorAll('#names button')].filter((name) => name.checkVisibility({ contentVisibilityAuto: true })).length"
+    assert_includes 20..150, evaluate(seen), "names out of sight are not laid out"
     evaluate("document.getElementById('lanes').scrollTop = 3000")
     browser.settle
     name, y = evaluate("(() => { const rows = [...document.querySelectorAll('#names li')]; const row = rows[130];" \
