@@ -18,10 +18,24 @@ class TraceDamageTest < TraceCase
     assert_equal "cut short before its header (at byte 5)", error_of(TraceEncoder.new.bytes[0, 5])
     assert_equal "is of version 2 of the format, and this Headway reads version 1: a newer Headway is needed (at byte 8)",
                  error_of(TraceEncoder.new(version: 2))
+    assert_match(/\Ahas its numbers in the other byte order: .* little endian/, error_of(TraceEncoder.new(version: 1 << 24)))
     assert_match(/\Acut short: a block of \d+ bytes begins here, but 40 are left \(at byte 12\)\z/,
                  error_of(TraceEncoder.new.bytes[0, 52]))
     assert_equal "the header is malformed (at byte 12)", error_of("\x89HWT\r\n\x1a\n\1\0\0\0".b + empty_block(1))
     assert_equal "the first block is no header (at byte 12)", error_of("\x89HWT\r\n\x1a\n\1\0\0\0".b + empty_block(8))
+  end
+
+  # The recorder goes on where it was.
+  def test_what_was_emptied_in_place_is_told_of
+    whole = known_trace.bytes
+    path = file(whole)
+    File.open(path, "r+b") do |written|
+      written.seek(whole.bytesize)
+      written.truncate(0)
+      written << TraceEncoder.new.end.bytes
+    end
+    error = assert_raises(Headway::Trace::Error) { Headway::Trace.open(path) }
+    assert_match(/: begins with zeros: it was emptied while it was recorded, as by logrotate's copytruncate, and only the copy/, error.message)
   end
 
   def empty_block(type)

@@ -158,13 +158,22 @@ static bool
 read_preamble(struct hw_trace_reader *reader)
 {
     size_t there = left(reader) < HW_TRACE_PREAMBLE_LENGTH ? (size_t)left(reader) : HW_TRACE_PREAMBLE_LENGTH;
+    static const uint8_t nothing[HW_TRACE_MAGIC_LENGTH];
     const uint8_t *bytes = bytes_at(reader, there);
     if (!bytes) return false;
+    /* What was written later refers to names that are gone. */
+    if (there >= HW_TRACE_MAGIC_LENGTH && memcmp(bytes, nothing, HW_TRACE_MAGIC_LENGTH) == 0) {
+        return fail(reader, 0, "begins with zeros: it was emptied while it was recorded, as by logrotate's copytruncate, and only the "
+                    "copy made before can be read");
+    }
     for (size_t i = 0; i < there && i < HW_TRACE_MAGIC_LENGTH; i++) {
         if (bytes[i] != (uint8_t)(HW_TRACE_MAGIC >> (8 * i))) return fail(reader, 0, "is no Headway trace");
     }
     if (there < HW_TRACE_PREAMBLE_LENGTH) return fail(reader, reader->size, "cut short before its header");
     uint32_t version = hw_u32(bytes + HW_TRACE_MAGIC_LENGTH);
+    if (version > HW_TRACE_VERSION && __builtin_bswap32(version) <= HW_TRACE_VERSION) {
+        return fail(reader, HW_TRACE_MAGIC_LENGTH, "has its numbers in the other byte order: a trace's are little endian on every machine");
+    }
     if (version > HW_TRACE_VERSION) {
         return fail(reader, HW_TRACE_MAGIC_LENGTH, "is of version %u of the format, and this Headway reads version %u: "
                     "a newer Headway is needed", version, HW_TRACE_VERSION);
