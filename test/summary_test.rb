@@ -76,6 +76,14 @@ class SummaryTest < Minitest::Test
                  [nil, 0.0, 1e-6, 12.34e-6, 999e-6, 999.9e-6, 0.1, 1.0, 59.94, 12_345.0].map { |time| text.duration(time) }
   end
 
+  # Of any encoding, a locale's or none.
+  def test_names_are_printable_utf8
+    names = ["h\u00e9\e[2J\n", "h\u00e9\e[2J\n".b, "h\u00e9\e[2J\n".dup.force_encoding("US-ASCII"),
+             "h\u00e9\e[2J\n".encode("UTF-16LE"), "h\xe9\e[2J\n".dup.force_encoding("ISO-8859-1")]
+    assert_equal ["h\u00e9?[2J?"], names.map { |name| Headway::Summary::Text.plain(name) }.uniq
+    assert_equal ["a?b", "a?b", ""], ["a\xffb", "a\xffb".b, nil].map { |name| Headway::Summary::Text.plain(name) }
+  end
+
   private
 
   def summary(threads, policy: :fair, wait: { count: 7, p50: 20e-6, p99: 900e-6, max: 0.1 }, notices: [])

@@ -66,7 +66,8 @@ module Headway
     # Figures and names as they are written everywhere in a summary.
     module Text
       UNITS = [[1.0, "s"], [1e-3, "ms"], [1e-6, "µs"]].freeze
-      private_constant :UNITS
+      BYTES = [Encoding::BINARY, Encoding::US_ASCII].freeze
+      private_constant :UNITS, :BYTES
 
       class << self
         # @param seconds [Float, nil]
@@ -88,9 +89,18 @@ module Headway
 
         # Thread names come from the program: any bytes, any length.
         def name(text, width = 40)
-          clean = text.to_s.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub("?")
-                      .gsub(/[[:cntrl:]]/, "?")
+          clean = plain(text)
           clean.length > width ? "#{clean[0, width - 1]}…" : clean
+        end
+
+        # Names, commands and files may be called anything: nothing of it may steer the terminal or end a line. Bytes of no
+        # encoding are taken for UTF-8, as they are where a locale is not set.
+        #
+        # @return [String] in UTF-8, without control characters
+        def plain(text)
+          text = text.to_s
+          text = text.dup.force_encoding(Encoding::UTF_8) if BYTES.include?(text.encoding)
+          text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace, replace: "?").scrub("?").gsub(/[[:cntrl:]]/, "?")
         end
 
         private

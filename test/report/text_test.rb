@@ -77,7 +77,7 @@ class TextTest < Minitest::Test
                                             stacks: [{ thread: 0, frames: [0], weight_s: 1e-9, samples: 1 },
                                                      { thread: 0, frames: [0], weight_s: 0.0, samples: 1 }]))
 
-    assert_equal "a_b?c;x__y 7? 1\n", text
+    assert_equal "a_b?c;x_?y 7? 1\n", text
   end
 
   def test_json

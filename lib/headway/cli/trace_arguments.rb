@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../summary"
 require_relative "../trace"
 require_relative "../trace/directory"
 
@@ -67,9 +68,8 @@ module Headway
           [files.first(MOST_NAMES).join(" "), *("(and #{more} more)" if more.positive?)].join(" ")
         end
 
-        # Files may be called anything.
         def say(text)
-          $stderr.puts "headway: #{text.scrub("?").gsub(/[[:cntrl:]]/, "?")}"
+          $stderr.puts "headway: #{Summary::Text.plain(text)}"
         end
       end
     end

@@ -32,7 +32,7 @@ module Headway
 
       # What separates frames and lines cannot be in one.
       def plain(text)
-        clean = text.dup.force_encoding(Encoding::UTF_8).scrub("?").gsub(/[;[:cntrl:]]/, "_")
+        clean = Summary::Text.plain(text).tr(";", "_")
         clean.empty? ? "?" : clean
       end
     end

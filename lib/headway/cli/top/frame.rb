@@ -41,7 +41,7 @@ module Headway
         private
 
         def heading
-          [first_line, settings_line, gvl_line, wait_line, *blame_line].map { |line| clean(line) }
+          [first_line, settings_line, gvl_line, wait_line, *blame_line].map { |line| Summary::Text.plain(line) }
         end
 
         def first_line
@@ -80,9 +80,6 @@ module Headway
           [format("since Headway started: %.0f %% of the waiting behind %s", weight * 100 / blame[:weight], "#{method}#{place}")]
         end
 
-        # Names and commands are whatever the process says: nothing of it may steer the terminal.
-        def clean(text) = text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub("?").gsub(/[[:cntrl:]]/, "?")
-
         def age(seconds)
           return Summary::Text.duration(seconds) if seconds < 100
 
@@ -95,7 +92,7 @@ module Headway
         end
 
         def name_width(columns, width)
-          longest = [*rows.map { |row| TextWidth.of(clean(row.name.to_s)) }, Columns::NAME.title.length].max
+          longest = [*rows.map { |row| TextWidth.of(Summary::Text.plain(row.name)) }, Columns::NAME.title.length].max
           [longest, Columns::MAX_NAME, *(Columns.room_for_name(columns, width) if width)].min.clamp(1..)
         end
 
@@ -110,7 +107,7 @@ module Headway
         end
 
         def table_row(row, columns, name_width, _width)
-          name = TextWidth.fit(clean(row.name.to_s), name_width)
+          name = TextWidth.fit(Summary::Text.plain(row.name), name_width)
           cells = columns.map do |column|
             text = column.text[row].rjust(column.width)
             column.title == "STATE" ? @paint[text, row.state.to_s.to_sym] : text
