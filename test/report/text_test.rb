@@ -87,6 +87,18 @@ class TextTest < Minitest::Test
     assert_equal trace.to_h.merge(headline: "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render` (app/report.rb:12). With policy fair it would go first: `headway run -- ruby app.rb`.", notes: []), data
   end
 
+  # A trace comes from anywhere, and what its header says is shown.
+  def test_no_name_of_the_trace_steers_the_terminal_or_is_markup
+    odd = "<b>\e[2J\n"
+    trace = MadeTrace.new(threads: [{ name: "", site: "\0", segments: [[:running, 1.0]] }], frames: [{ method: "", file: "\0", line: 0 }],
+                          stacks: [{ thread: 0, frames: [0], weight_s: 1.0, samples: 1 }],
+                          processes: [{ ruby: odd, policy: odd, preempt: odd, command: odd }], headway: odd)
+    blame = MadeTraces.stalled.to_h[:blame]
+    behind = MadeTraces.stalled(blame: blame.merge(frames: blame[:frames].map { |frame| frame.merge(method: odd, file: odd) }))
+    [trace, behind].each { |one| refute_match(/[^\n[:^cntrl:]]/, report(:text, one)) }
+    refute_match(/[^\n[:^cntrl:]]|(?<![`\\])<b>/, report(:markdown, trace))
+  end
+
   # Every key of the object is described.
   def test_json_is_documented
     page = File.read(File.expand_path("../../docs/report-json.md", __dir__))

@@ -151,7 +151,7 @@ module Headway
 
       def code(method)
         line = @behind.line_of(method)
-        "`#{method}`#{" (#{line.split("/").last(PARTS).join("/")})" if line}"
+        Summary::Text.plain("`#{method}`#{" (#{line.split("/").last(PARTS).join("/")})" if line}")
       end
 
       def turns(rows)

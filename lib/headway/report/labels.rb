@@ -51,12 +51,17 @@ module Headway
         frame[:line].to_i.positive? ? "#{file}:#{frame[:line]}" : file
       end
 
+      # What is evaluated may be said to be in a file of any name, also of one that no file can have.
+      #
+      # @return [String]
+      def self.basename(path) = File.basename(path.tr("\0", "?"))
+
       # @return [String] the method a frame belongs to, without the blocks around the very line
       def self.method(frame)
         name = frame[:method].to_s.sub(PART_OF, "")
         return name unless name.empty? || name.start_with?("<")
 
-        file = File.basename(frame[:file].to_s)
+        file = basename(frame[:file].to_s)
         [name, file].reject(&:empty?).join(" of ")
       end
 
@@ -79,7 +84,7 @@ module Headway
 
       def unnamed(thread)
         site = thread[:site].to_s
-        site.empty? ? "thread" : "thread of #{Summary::Text.name(File.basename(site))}"
+        site.empty? ? "thread" : "thread of #{Summary::Text.name(Labels.basename(site))}"
       end
     end
   end

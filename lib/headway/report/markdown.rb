@@ -17,8 +17,8 @@ module Headway
       def heading
         ["**#{plain(@data[:headline])}**", "",
          *@rows.processes.map do |process|
-           "- #{code(process[:command])}, process #{process[:pid]}: Ruby #{process[:ruby]}, Headway #{@data[:headway]}, " \
-             "#{settings(process)}, #{process[:cpus]} CPUs, #{process[:events]} events, #{process[:dropped]} dropped"
+           "- #{code(process[:command])}, process #{process[:pid]}: Ruby #{plain(process[:ruby])}, Headway #{plain(@data[:headway])}, " \
+             "#{plain(settings(process))}, #{process[:cpus]} CPUs, #{process[:events]} events, #{process[:dropped]} dropped"
          end, *@rows.more_processes&.then { |text| "- #{text}" }]
       end
 

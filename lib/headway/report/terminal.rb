@@ -15,8 +15,8 @@ module Headway
 
       def headings
         lines = @rows.processes.map do |process|
-          "Headway #{@data[:headway]}: process #{process[:pid]}, #{text(process[:command])}, Ruby #{process[:ruby]}, " \
-            "#{settings(process)}"
+          "Headway #{text(@data[:headway])}: process #{process[:pid]}, #{text(process[:command])}, Ruby #{text(process[:ruby])}, " \
+            "#{text(settings(process), 120)}"
         end
         [*lines, *@rows.more_processes]
       end
