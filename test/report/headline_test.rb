@@ -31,6 +31,36 @@ class HeadlineTest < Minitest::Test
                  headline(MadeTrace.new(threads: [{ name: "late", segments: [[:ready, 6.0], [:suspended, 4.0]] }, *turns]))
   end
 
+  def test_with_the_gvl_free_no_policy_helps
+    late = { name: "late", segments: [[:ready, 0.6], [:suspended, 1.0]] }
+    busy = { name: "busy", segments: [[:running, 0.2], [:suspended, 1.4]] }
+    trace = MadeTrace.new(threads: [late, busy])
+
+    assert_equal "late spent 100 % of its 600 ms under load waiting; 67 % of that with the GVL free, as the system let it run late. " \
+                 "No policy helps there, but more processor time does: other programs or a quota took it.", headline(trace)
+
+    work = [{ name: "GET /", count: 30, total_s: 1.0, running_s: 0.1, ready_s: 0.5, blamed_s: 0.0 }]
+
+    assert_equal "`GET /` spent 50 % of its 1.00 s waiting for the GVL; 67 % of all waits were with the GVL free, " \
+                 "as the system let threads run late. No policy helps there, but more processor time does: " \
+                 "other programs or a quota took it.", Headway::Report::Headline.of(trace.to_h.merge(work: work))
+  end
+
+  def test_what_heeds_no_interrupt_gives_way_under_no_policy
+    stacks = MadeTraces.stalled.to_h[:blame][:stacks].map { |stack| stack.merge(late_s: 0.8 * stack[:weight_s]) }
+    deaf = "No policy makes that give way: for 50 ms and longer it heeded no interrupt (native code that keeps the GVL, " \
+           "or no processor to run on)."
+
+    %w[observe fair].each do |policy|
+      [[], WORK].each do |work|
+        said = headline(MadeTraces.stalled(stacks: stacks, work: work, processes: [{ pid: 1, policy: policy }]))
+
+        assert_operator said, :end_with?, deaf
+        refute_includes said, FAIR
+      end
+    end
+  end
+
   def test_threads_alike
     workers = %w[a b c].map { |name| { name: name, segments: [[:ready, 1.0], [:running, 0.0], [:suspended, 1.0]] } }
     cruncher = { name: "crunch", segments: [[:running, 2.0]] }

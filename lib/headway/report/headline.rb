@@ -20,12 +20,14 @@ module Headway
       MINOR = 0.1
       # A method, thread or kind of work that had less than this share of a wait doesn't explain it.
       TELLING = 0.25
+      # Of a wait, what no policy changes: from here on there is none to recommend.
+      MOSTLY = 0.5
       # From this share of the time on, garbage collection is worth a sentence.
       MUCH_GC = 0.1
       IDLE = 0.02
       # Of a path, what tells files apart.
       PARTS = 2
-      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :MINOR, :TELLING, :MUCH_GC, :IDLE, :PARTS
+      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :MINOR, :TELLING, :MOSTLY, :MUCH_GC, :IDLE, :PARTS
 
       # @param data [Hash] as {Trace#to_h} returns it
       # @return [String]
@@ -89,11 +91,14 @@ module Headway
 
         worst = worst_of(blocking)
         "#{quoted(worst)} spent #{percent(share(worst))} of its #{duration(worst[:total_s])} waiting for the GVL" \
-          "#{cause_of_all}.#{@remedy.sentence(nil, share(worst))}"
+          "#{cause_of_all}.#{advice(nil, worst, @behind.free_of_all, @behind.deaf_of_all)}"
       end
 
       # Samples say what held the GVL, not who waited meanwhile: so this is of all that waited.
       def cause_of_all
+        free = @behind.free_of_all
+        return "; #{percent(free)} of all waits were with the GVL free, as the system let threads run late" if free >= MOSTLY
+
         method, part = @behind.method_of_all
         return "" unless part && part >= TELLING
 
@@ -118,7 +123,7 @@ module Headway
         worst = worst_of(waiters)
         alike = waiters.count { |thread| !thread.equal?(worst) && share(thread) >= 0.75 * share(worst) }
         "#{@labels.thread(worst[:id])} spent #{percent(share(worst))} of #{@busy.of_thread(worst).last} waiting" \
-          "#{others(alike)}#{cause(worst)}.#{@remedy.sentence(worst[:process], share(worst))}"
+          "#{others(alike)}#{cause(worst)}.#{advice(worst[:process], worst, @behind.free_of(worst), @behind.deaf_of(worst))}"
       end
 
       def others(count)
@@ -128,6 +133,9 @@ module Headway
       end
 
       def cause(thread)
+        free = @behind.free_of(thread)
+        return "; #{percent(free)} of that with the GVL free, as the system let it run late" if free >= MOSTLY
+
         method, part = @behind.method_of(thread)
         return "; #{percent(part)} of that behind #{code(method)}" if part && part >= TELLING
 
@@ -143,6 +151,13 @@ module Headway
       end
 
       # -- both
+
+      def advice(process, row, free, deaf)
+        return @remedy.processor(share(row)) if free >= MOSTLY
+        return @remedy.native_code if deaf >= MOSTLY
+
+        @remedy.sentence(process, share(row))
+      end
 
       def worst_of(rows)
         most = rows.map { |row| row[:ready_s] }.max
