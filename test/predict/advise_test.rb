@@ -45,6 +45,15 @@ class AdviseTest < PredictCase
     assert_match(/\ANo setting keeps up with 90000\.0 requests a second/, out)
   end
 
+  # Of the same threads and processes: a change of policy costs nothing.
+  def test_of_what_does_not_meet_it_the_best_is_advised_not_what_is_changed_least
+    path = write(one_thread(400, names: { 1 => "light", 2 => "heavy" }) { |i| i % 20 == 0 ? [2, 60, 1, 1] : [1, 0.2, 20, 0.2] })
+    object = json_of("advise", path, "--rate", "60", "--slo", "p99=10ms")
+
+    assert_equal [false, "fair"], [object["met"], object.dig("recommended", "policy")]
+    assert_equal "headway advise after --slo p99=10ms", object["verify"].last
+  end
+
   # It waits 90 % of the time, but for the GVL: more threads would change nothing.
   def test_waiting_for_the_gvl_is_no_io
     encoder = TraceEncoder.new(policy: "observe", cpus: 1).strings(1 => "job")

@@ -133,7 +133,13 @@ module Headway
         [*("mkdir after   # each process writes a trace of its own" if several),
          "#{change}#{@changes.run("#{options} --record #{after}")}",
          "headway predict #{after}   # recorded beside predicted",
-         "headway advise #{after}#{" --slo #{@slos.join(",").shellescape}" if @slos.any?}"]
+         "headway advise #{after}#{" --slo #{slo_argument}" if @slos.any?}"]
+      end
+
+      # As it was given, where a shell takes it so: p99=50ms would become p99\=50ms.
+      def slo_argument
+        text = @slos.join(",")
+        text.match?(/\A[\w=,.:]+\z/) ? text : text.shellescape
       end
     end
   end
