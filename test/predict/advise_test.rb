@@ -214,6 +214,18 @@ class AdviseTest < PredictCase
     assert_nil object.dig("current", "sure_pct")
   end
 
+  # As with a pool of two connections: 100 ms each, however few are under way, is what the model takes from it.
+  def test_many_more_requests_at_a_time_are_not_surely_better_where_all_they_do_is_wait
+    path = write(one_thread(400) { [1, 0.2, 100, 0.2] })
+    object = json_of("advise", path, "--cores", "2")
+    assert_match(/\Aup to \d+ requests would be under way at a time, instead of 1: if they wait for a pool of connections, /, object["doubt"])
+
+    _, out, = run_cli("advise", path, "--cores", "2")
+    assert_match(/\ATry .*, instead of 1 x 1 stock/, out)
+    assert_match(/^How sure: unsure, as up to /, out)
+    assert_nil json_of("advise", path, "--max-threads", "1", "--cores", "1")["doubt"]
+  end
+
   def test_where_something_outside_is_saturated_no_setting_helps
     status, out, = run_cli("advise", write(saturated))
     assert_equal 0, status
