@@ -113,6 +113,18 @@ class AdviseTest < PredictCase
     assert_equal 1, changes.words.size
   end
 
+  def test_what_the_command_line_says_is_changed_there
+    File.write(File.join(@directory, "mine.rb"), "workers 0\n")
+    sidekiq = changes_of("sidekiq -r ./w.rb -c 5", setting(5), setting(3))
+    puma = changes_of("puma -C mine.rb -t 5:5", setting(5), setting(3).with(processes: 2))
+
+    assert_equal ["", ["start it as sidekiq -r ./w.rb -c 3"]], [sidekiq.diff, sidekiq.words]
+    assert_equal "headway run -x -- sidekiq -r ./w.rb -c 3", sidekiq.run("-x")
+    assert_equal "--- mine.rb\n+++ mine.rb\n@@ -1,1 +1,1 @@\n-workers 0\n+workers 2\n", puma.diff
+    assert_equal ["start it as puma -C mine.rb -t 3:3"], puma.words
+    assert_equal "headway run -x -- puma --threads=1:1 -w 0", changes_of("puma --threads=4 -w 2", setting(4), setting(1)).run("-x")
+  end
+
   def test_of_several_counts_in_sidekiqs_file_none_is_guessed
     [":concurrency: 5\nproduction:\n  concurrency: 9\n", ":capsules:\n  unsafe:\n    :concurrency: 1\n"].each do |text|
       changes = sidekiq_changes(text)
