@@ -46,6 +46,16 @@ class HeadlineTest < Minitest::Test
                  "other programs or a quota took it.", Headway::Report::Headline.of(trace.to_h.merge(work: work))
   end
 
+  # It is woken a thousand times, 100 µs each.
+  def test_waking_is_nothing_to_complain_of
+    woken = { name: "woken", segments: [[:ready, 0.0001], [:running, 0.0001], [:suspended, 0.01]] * 1000 }
+    work = [{ name: "GET /", count: 1000, total_s: 1.0, running_s: 0.1, ready_s: 0.1, blamed_s: 0.0 }]
+    trace = MadeTrace.new(threads: [woken, { name: "idle", segments: [[:running, 0.01], [:suspended, 9.0]] }])
+
+    assert_match(/\AThe program was idle: /, headline(trace))
+    assert_match(/\AThe program was idle: /, Headway::Report::Headline.of(trace.to_h.merge(work: work)))
+  end
+
   def test_what_heeds_no_interrupt_gives_way_under_no_policy
     stacks = MadeTraces.stalled.to_h[:blame][:stacks].map { |stack| stack.merge(late_s: 0.8 * stack[:weight_s]) }
     deaf = "No policy makes that give way: for 50 ms and longer it heeded no interrupt (native code that keeps the GVL, " \

@@ -22,12 +22,14 @@ module Headway
       TELLING = 0.25
       # Of a wait, what no policy changes: from here on there is none to recommend.
       MOSTLY = 0.5
+      # With the GVL free, shorter waits are what it takes the system to wake a thread.
+      WAKING_S = 0.01
       # From this share of the time on, garbage collection is worth a sentence.
       MUCH_GC = 0.1
       IDLE = 0.02
       # Of a path, what tells files apart.
       PARTS = 2
-      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :MINOR, :TELLING, :MOSTLY, :MUCH_GC, :IDLE, :PARTS
+      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :MINOR, :TELLING, :MOSTLY, :WAKING_S, :MUCH_GC, :IDLE, :PARTS
 
       # @param data [Hash] as {Trace#to_h} returns it
       # @return [String]
@@ -67,7 +69,14 @@ module Headway
       end
 
       # Threads, or kinds of work.
-      def complaints(rows) = rows.select { |row| share(row) >= SLIGHT && row[:ready_s] >= SLIGHT_S }
+      def complaints(rows)
+        rows.select { |row| share(row) >= SLIGHT && row[:ready_s] >= SLIGHT_S && !waking?(row) }
+      end
+
+      def waking?(row)
+        wait, free = row[:wait] ? [row[:wait], @behind.free_of(row)] : [@totals[:wait], @behind.free_of_all]
+        wait[:max_s] < WAKING_S && free >= MOSTLY
+      end
 
       def calm
         return idle if running_share < IDLE
