@@ -96,6 +96,15 @@ class HeadlineTest < Minitest::Test
     assert_match(/\AOnly CPU-bound threads waited, and for one another \(a: 50 % of its time\): one GVL is one CPU/, headline(trace))
   end
 
+  def test_who_joins_computing_threads_is_not_what_it_is_about
+    computing = (0...4).map { |i| { name: "cpu-#{i}", segments: [[:ready, i * 0.25], [:running, 0.25], [:ready, 2.75 - i * 0.25], [:running, 0.25]] } }
+    main = { name: "main", segments: [[:suspended, 3.0], [:ready, 0.1], [:running, 0.01]] }
+    said = headline(MadeTrace.new(threads: [main, *computing]))
+
+    assert_match(/\AOnly CPU-bound threads waited, and for one another \(cpu-\d: /, said)
+    assert_match(/\Aio spent /, headline(MadeTrace.new(threads: [main, *computing, { name: "io", segments: [[:ready, 0.8], [:suspended, 2.2]] }])))
+  end
+
   def test_nothing_to_complain_of
     assert_equal "The trace is empty: no thread was seen while it was recorded.", headline(MadeTraces.empty)
     assert_equal "Only one thread ran, so nobody waited.", headline(MadeTraces.single)

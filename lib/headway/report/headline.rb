@@ -65,7 +65,7 @@ module Headway
         return calm if waiters.empty?
 
         blocking = waiters.reject { |thread| cpu_bound?(thread) }
-        blocking.empty? ? turns(waiters) { |thread| @labels.thread(thread[:id]) } : waited(blocking)
+        beside?(blocking) ? turns(waiters) { |thread| @labels.thread(thread[:id]) } : waited(blocking)
       end
 
       # Threads, or kinds of work.
@@ -76,6 +76,11 @@ module Headway
       def waking?(row)
         wait, free = row[:wait] ? [row[:wait], @behind.free_of(row)] : [@totals[:wait], @behind.free_of_all]
         wait[:max_s] < WAKING_S && free >= MOSTLY
+      end
+
+      # None, or such as a main thread that joins the others: next to what those wait for one another it is nothing.
+      def beside?(blocking)
+        blocking.sum { |thread| thread[:ready_s] } < MINOR * @totals[:ready_s] && blocking.all? { |thread| share(thread) < MINOR }
       end
 
       def calm
