@@ -71,6 +71,15 @@ class HeadlineTest < Minitest::Test
     end
   end
 
+  # With a Mutex around what they compute, say: going first would get it no further.
+  def test_who_computes_for_long_itself_gains_nothing_by_going_first
+    workers = [0, 1].map { |i| { name: "worker-#{i}", segments: [[:suspended, 0.1 + i], [:running, 1.0], [:ready, 0.9], [:suspended, 2.0]] } }
+    said = headline(MadeTrace.new(threads: workers))
+
+    assert_match(/\Aworker-0 spent 31 % of its 2.90 s under load waiting, /, said)
+    refute_includes said, "policy"
+  end
+
   def test_threads_alike
     workers = %w[a b c].map { |name| { name: name, segments: [[:ready, 1.0], [:running, 0.0], [:suspended, 1.0]] } }
     cruncher = { name: "crunch", segments: [[:running, 2.0]] }

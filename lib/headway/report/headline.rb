@@ -16,6 +16,8 @@ module Headway
       CPU_BOUND = 0.1
       # Work that computes for less than this is no competitor either, though it doesn't block: its thread does, before it.
       BURST_S = 0.005
+      # Who computes for so long whenever it is through with waiting, and longer than it waits for the GVL, gains little by going first.
+      LONG_BURST_S = 0.02
       # What waited for less than this share of what the longest waiter did is no example of the trouble.
       MINOR = 0.1
       # A method, thread or kind of work that had less than this share of a wait doesn't explain it.
@@ -29,7 +31,7 @@ module Headway
       IDLE = 0.02
       # Of a path, what tells files apart.
       PARTS = 2
-      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :MINOR, :TELLING, :MOSTLY, :WAKING_S, :MUCH_GC, :IDLE, :PARTS
+      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :LONG_BURST_S, :MINOR, :TELLING, :MOSTLY, :WAKING_S, :MUCH_GC, :IDLE, :PARTS
 
       # @param data [Hash] as {Trace#to_h} returns it
       # @return [String]
@@ -164,11 +166,16 @@ module Headway
         thread[:suspended_s] < CPU_BOUND * (thread[:running_s] + thread[:suspended_s])
       end
 
+      def long_bursts?(row)
+        row[:switches] && row[:running_s] >= [row[:ready_s], LONG_BURST_S * row[:switches][:voluntary]].max
+      end
+
       # -- both
 
       def advice(process, row, free, deaf)
         return @remedy.processor(share(row)) if free >= MOSTLY
         return @remedy.native_code if deaf >= MOSTLY
+        return "" if long_bursts?(row)
 
         @remedy.sentence(process, share(row))
       end
