@@ -3,7 +3,7 @@
 require "etc"
 
 module Headway
-  # How many processors this process has: those it may run on, or as many as its CPU quota (of a container, a systemd unit) is worth.
+  # How many processors this process has: those it may run on, or as many as its CPU quota (a container's, say) is worth.
   module Processors
     # A group's files, in the two versions of Linux's control groups: where groups are mounted, and what one says.
     VERSIONS = {

@@ -16,7 +16,7 @@ module Headway
       CPU_BOUND = 0.1
       # Work that computes for less than this is no competitor either, though it doesn't block: its thread does, before it.
       BURST_S = 0.005
-      # Who computes for so long whenever it is through with waiting, and longer than it waits for the GVL, gains little by going first.
+      # Who computes for so long each time it is through with waiting, and for longer than it waits, gains little by going first.
       LONG_BURST_S = 0.02
       # What waited for less than this share of what the longest waiter did is no example of the trouble.
       MINOR = 0.1
@@ -31,7 +31,8 @@ module Headway
       IDLE = 0.02
       # Of a path, what tells files apart.
       PARTS = 2
-      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :LONG_BURST_S, :MINOR, :TELLING, :MOSTLY, :WAKING_S, :MUCH_GC, :IDLE, :PARTS
+      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :LONG_BURST_S, :MINOR, :TELLING, :MOSTLY, :WAKING_S, :MUCH_GC,
+                       :IDLE, :PARTS
 
       # @param data [Hash] as {Trace#to_h} returns it
       # @return [String]
