@@ -46,6 +46,17 @@ class SummaryTest < Minitest::Test
     assert_match(/^io waited 97 % .*; --policy fair would let it go first\.$/, text)
   end
 
+  # A Mutex or a pool of connections is what this program is bound by, and other programs have the processors.
+  def test_with_the_gvl_free_no_policy_helps
+    threads = [thread("io", running: 0.01, ready: 0.3, suspended: 2.7, caused: 0.02), thread("main", running: 0.1, caused: 0.03)]
+    text = summary(threads, policy: :observe, ready: 0.32)
+
+    assert_match(/^io waited 10 % .*; most waits were with the GVL free, as the system let threads run late\.$/, text)
+    refute_includes text, "--policy"
+    assert_includes summary([*threads, thread("rest", caused: 0.2)], policy: :observe, ready: 0.32), "--policy fair"
+    assert_includes summary([*threads, thread("rest", caused: nil)], policy: :observe, ready: 0.32), "--policy fair"
+  end
+
   def test_computing_threads_take_turns
     text = summary([thread("a", running: 5.0, ready: 5.0, suspended: 0.0), thread("b", running: 5.0, ready: 4.9, suspended: 0.0)])
 
@@ -86,17 +97,17 @@ class SummaryTest < Minitest::Test
 
   private
 
-  def summary(threads, policy: :fair, wait: { count: 7, p50: 20e-6, p99: 900e-6, max: 0.1 }, notices: [])
-    process = { running: 1.0, ready: 0.02, suspended: 5.0, wait: wait, hold: NONE,
+  def summary(threads, policy: :fair, ready: 0.02, wait: { count: 7, p50: 20e-6, p99: 900e-6, max: 0.1 }, notices: [])
+    process = { running: 1.0, ready: ready, suspended: 5.0, wait: wait, hold: NONE,
                 switches: { voluntary: 5, preempted: 2 }, preemptions: 3, parks: 4, park_timeouts: 0, retries: 6,
                 threads: threads.size }
     stats = { policy: policy, preempt: :signal, quantum_ms: 100.0, wall: 12.34, process: process, threads: threads }
     Headway::Summary.new(stats, notices: notices, pid: 42, program: "/srv/app.rb", ruby: "3.4.1").to_s
   end
 
-  def thread(name, running: 1.0, ready: 0.0, suspended: 1.0, count: 1)
+  def thread(name, running: 1.0, ready: 0.0, suspended: 1.0, count: 1, caused: ready)
     { name: name, alive: true, count: count, batch: false, quantum_ms: nil, running: running, ready: ready,
-      suspended: suspended, wait: { count: 1, p50: ready, p99: ready, max: ready }, hold: NONE,
+      caused: caused, suspended: suspended, wait: { count: 1, p50: ready, p99: ready, max: ready }, hold: NONE,
       switches: { voluntary: 1, preempted: 0 } }
   end
 end

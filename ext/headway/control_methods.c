@@ -8,10 +8,8 @@
 
 #include <errno.h>
 #include <ruby/debug.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define JOB_NS (1 * HW_NS_PER_MS) /* some 300 frames */
 
@@ -42,28 +40,16 @@ copy(char *to, size_t capacity, VALUE string)
     to[length] = '\0';
 }
 
-/* As Etc.nprocessors counts them. */
-static uint32_t
-cpus(void)
-{
-#ifdef __linux__
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof(set), &set) == 0) return (uint32_t)CPU_COUNT(&set);
-#endif
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (uint32_t)online : 1;
-}
-
-/* Native.control_open(directory, headway, ruby, command) -> nil, or why it can't */
+/* Native.control_open(directory, headway, ruby, command, cpus) -> nil, or why it can't */
 static VALUE
-control_open(VALUE self, VALUE directory, VALUE headway, VALUE ruby, VALUE command)
+control_open(VALUE self, VALUE directory, VALUE headway, VALUE ruby, VALUE command, VALUE cpus)
 {
     struct hw_control_facts facts;
     copy(facts.directory, sizeof(facts.directory), directory);
     copy(facts.headway, sizeof(facts.headway), headway);
     copy(facts.ruby, sizeof(facts.ruby), ruby);
     copy(facts.command, sizeof(facts.command), command);
-    facts.cpus = cpus();
+    facts.cpus = NUM2UINT(cpus);
     if (!hw_control.open) hw_control.facts = facts;
     const char *wrong = hw_control_open(&hw_control);
     return wrong ? rb_utf8_str_new_cstr(wrong) : Qnil;
@@ -109,7 +95,7 @@ hw_control_methods_init(VALUE native)
     const char *many_to_many = getenv("RUBY_MN_THREADS");
     hw_control.teller.many_to_many = many_to_many && strcmp(many_to_many, "1") == 0;
     hw_runtime.recorder.teller = &hw_control.teller;
-    rb_define_singleton_method(native, "control_open", control_open, 4);
+    rb_define_singleton_method(native, "control_open", control_open, 5);
     rb_define_singleton_method(native, "control_close", control_close, 0);
     rb_define_singleton_method(native, "control_path", control_path, 0);
     rb_define_singleton_method(native, "control_changes", control_changes, 0);

@@ -152,9 +152,9 @@ blames_array(const struct hw_analysis *analysis, VALUE processes)
         const struct hw_analysed_blame *blame = &analysis->blames[i];
         uint32_t process = analysis->threads[blame->thread].process;
         VALUE frames = rb_hash_aref(rb_ary_entry(processes, process), ID2SYM(rb_intern("frames")));
-        rb_ary_push(blames, rb_ary_new_from_args(4, UINT2NUM(blame->thread),
+        rb_ary_push(blames, rb_ary_new_from_args(5, UINT2NUM(blame->thread),
                                                  stack_array(&analysis->processes[process].tables, blame->stack, frames),
-                                                 ULL2NUM(blame->weight_ns), ULL2NUM(blame->samples)));
+                                                 ULL2NUM(blame->weight_ns), ULL2NUM(blame->samples), ULL2NUM(blame->late_ns)));
     }
     return blames;
 }

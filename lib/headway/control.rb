@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "processors"
 require_relative "control/directory"
 
 module Headway
@@ -15,7 +16,7 @@ module Headway
         return if Native.control_path
 
         directory = Directory.for_server
-        failure = Native.control_open(directory, VERSION, RUBY_VERSION, $PROGRAM_NAME.to_s)
+        failure = Native.control_open(directory, VERSION, RUBY_VERSION, $PROGRAM_NAME.to_s, Processors.count)
         return Notices.add("no control socket, so headway top cannot see this process: #{failure}") if failure
 
         Recorder.stop_at_exit # a client may start a recording at any time

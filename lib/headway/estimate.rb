@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "etc"
+require_relative "processors"
 require_relative "base"
 require_relative "model/mva"
 require_relative "bench/statistics"
@@ -56,7 +56,7 @@ module Headway
       end
 
       def measure_all(block, concurrency, measure, processes, run_s)
-        cores = Etc.nprocessors
+        cores = Processors.count
         measurement = Measurement.new(Work.new(block), concurrency, measure: measure, cores: cores, run_s: run_s)
         rounds = measurement.call
         cells = Processes.new(block, measurement.call_s, run_s).call(processes, [1, *concurrency].uniq) if processes

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "etc"
+require_relative "processors"
 require_relative "recorder/options"
 require_relative "recorder/alarm"
 
@@ -128,7 +128,7 @@ module Headway
 
       def about
         [RUBY_VERSION, VERSION, Headway.policy.to_s, Headway.preempt.to_s, command, (Headway.quantum_ms * 1_000_000).round,
-         Etc.nprocessors]
+         Processors.count]
       end
 
       def command

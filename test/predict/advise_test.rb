@@ -45,6 +45,15 @@ class AdviseTest < PredictCase
     assert_match(/\ANo setting keeps up with 90000\.0 requests a second/, out)
   end
 
+  # Of the same threads and processes: a change of policy costs nothing.
+  def test_of_what_does_not_meet_it_the_best_is_advised_not_what_is_changed_least
+    path = write(one_thread(400, names: { 1 => "light", 2 => "heavy" }) { |i| i % 20 == 0 ? [2, 60, 1, 1] : [1, 0.2, 20, 0.2] })
+    object = json_of("advise", path, "--rate", "60", "--slo", "p99=10ms")
+
+    assert_equal [false, "fair"], [object["met"], object.dig("recommended", "policy")]
+    assert_equal "headway advise after --slo p99=10ms", object["verify"].last
+  end
+
   # It waits 90 % of the time, but for the GVL: more threads would change nothing.
   def test_waiting_for_the_gvl_is_no_io
     encoder = TraceEncoder.new(policy: "observe", cpus: 1).strings(1 => "job")
@@ -102,6 +111,18 @@ class AdviseTest < PredictCase
     changes = sidekiq_changes("production:\n  :concurrency: 5\n  :queues: [low]\n")
     assert_includes changes.diff, " production:\n-  :concurrency: 5\n+  :concurrency: 12\n"
     assert_equal 1, changes.words.size
+  end
+
+  def test_what_the_command_line_says_is_changed_there
+    File.write(File.join(@directory, "mine.rb"), "workers 0\n")
+    sidekiq = changes_of("sidekiq -r ./w.rb -c 5", setting(5), setting(3))
+    puma = changes_of("puma -C mine.rb -t 5:5", setting(5), setting(3).with(processes: 2))
+
+    assert_equal ["", ["start it as sidekiq -r ./w.rb -c 3"]], [sidekiq.diff, sidekiq.words]
+    assert_equal "headway run -x -- sidekiq -r ./w.rb -c 3", sidekiq.run("-x")
+    assert_equal "--- mine.rb\n+++ mine.rb\n@@ -1,1 +1,1 @@\n-workers 0\n+workers 2\n", puma.diff
+    assert_equal ["start it as puma -C mine.rb -t 3:3"], puma.words
+    assert_equal "headway run -x -- puma --threads=1:1 -w 0", changes_of("puma --threads=4 -w 2", setting(4), setting(1)).run("-x")
   end
 
   def test_of_several_counts_in_sidekiqs_file_none_is_guessed
@@ -203,6 +224,18 @@ class AdviseTest < PredictCase
     refute object["already_right"]
     assert_operator object.dig("recommended", "sure_pct"), :>=, 70
     assert_nil object.dig("current", "sure_pct")
+  end
+
+  # As with a pool of two connections: 100 ms each, however few are under way, is what the model takes from it.
+  def test_many_more_requests_at_a_time_are_not_surely_better_where_all_they_do_is_wait
+    path = write(one_thread(400) { [1, 0.2, 100, 0.2] })
+    object = json_of("advise", path, "--cores", "2")
+    assert_match(/\Aup to \d+ requests would be under way at a time, instead of 1: if they wait for a pool of connections, /, object["doubt"])
+
+    _, out, = run_cli("advise", path, "--cores", "2")
+    assert_match(/\ATry .*, instead of 1 x 1 stock/, out)
+    assert_match(/^How sure: unsure, as up to /, out)
+    assert_nil json_of("advise", path, "--max-threads", "1", "--cores", "1")["doubt"]
   end
 
   def test_where_something_outside_is_saturated_no_setting_helps

@@ -47,6 +47,15 @@ class BlameTest < Harness::RecorderTest
     assert_operator Headway.stats[:blame][:weight], :<, 0.05
   end
 
+  %i[fair_signal observe].each do |mode|
+    define_method("test_code_that_heeds_no_interrupt_is_told_apart_under_#{mode}") do
+      measured do
+        assert_operator late_share(mode, 0.3), :>, 0.6
+        assert_operator late_share(mode, 0.005), :<, 0.4
+      end
+    end
+  end
+
   # Code that is gone must not be blamed under another's name, and what is blamed must survive compaction.
   test_under %i[fair_signal observe], "code that comes and goes, with compaction" do
     GC.auto_compact = true if GC.respond_to?(:auto_compact=)
@@ -83,6 +92,14 @@ class BlameTest < Harness::RecorderTest
   end
 
   private
+
+  # @return [Float] of what others waited, which part was for code that couldn't be looked at
+  def late_share(mode, seconds)
+    trace = recorded(mode) do
+      beside_io_threads(1) { Thread.new { (0.9 / seconds).to_i.times { VMFixture.sleep_holding_gvl(seconds) } }.join }
+    end
+    trace[:blame][:stacks].sum { |stack| stack[:late_s] } / trace[:blame][:weight_s]
+  end
 
   def grind_and_forget(number)
     code = Module.new

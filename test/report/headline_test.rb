@@ -31,6 +31,55 @@ class HeadlineTest < Minitest::Test
                  headline(MadeTrace.new(threads: [{ name: "late", segments: [[:ready, 6.0], [:suspended, 4.0]] }, *turns]))
   end
 
+  def test_with_the_gvl_free_no_policy_helps
+    late = { name: "late", segments: [[:ready, 0.6], [:suspended, 1.0]] }
+    busy = { name: "busy", segments: [[:running, 0.2], [:suspended, 1.4]] }
+    trace = MadeTrace.new(threads: [late, busy])
+
+    assert_equal "late spent 100 % of its 600 ms under load waiting; 67 % of that with the GVL free, as the system let it run late. " \
+                 "No policy helps there, but more processor time does: other programs or a quota took it.", headline(trace)
+
+    work = [{ name: "GET /", count: 30, total_s: 1.0, running_s: 0.1, ready_s: 0.5, blamed_s: 0.0 }]
+
+    assert_equal "`GET /` spent 50 % of its 1.00 s waiting for the GVL; 67 % of all waits were with the GVL free, " \
+                 "as the system let threads run late. No policy helps there, but more processor time does: " \
+                 "other programs or a quota took it.", Headway::Report::Headline.of(trace.to_h.merge(work: work))
+  end
+
+  # It is woken a thousand times, 100 µs each.
+  def test_waking_is_nothing_to_complain_of
+    woken = { name: "woken", segments: [[:ready, 0.0001], [:running, 0.0001], [:suspended, 0.01]] * 1000 }
+    work = [{ name: "GET /", count: 1000, total_s: 1.0, running_s: 0.1, ready_s: 0.1, blamed_s: 0.0 }]
+    trace = MadeTrace.new(threads: [woken, { name: "idle", segments: [[:running, 0.01], [:suspended, 9.0]] }])
+
+    assert_match(/\AThe program was idle: /, headline(trace))
+    assert_match(/\AThe program was idle: /, Headway::Report::Headline.of(trace.to_h.merge(work: work)))
+  end
+
+  def test_what_heeds_no_interrupt_gives_way_under_no_policy
+    stacks = MadeTraces.stalled.to_h[:blame][:stacks].map { |stack| stack.merge(late_s: 0.8 * stack[:weight_s]) }
+    deaf = "No policy makes that give way: for 50 ms and longer it heeded no interrupt (native code that keeps the GVL, " \
+           "or no processor to run on)."
+
+    %w[observe fair].each do |policy|
+      [[], WORK].each do |work|
+        said = headline(MadeTraces.stalled(stacks: stacks, work: work, processes: [{ pid: 1, policy: policy }]))
+
+        assert_operator said, :end_with?, deaf
+        refute_includes said, FAIR
+      end
+    end
+  end
+
+  # With a Mutex around what they compute, say: going first would get it no further.
+  def test_who_computes_for_long_itself_gains_nothing_by_going_first
+    workers = [0, 1].map { |i| { name: "worker-#{i}", segments: [[:suspended, 0.1 + i], [:running, 1.0], [:ready, 0.9], [:suspended, 2.0]] } }
+    said = headline(MadeTrace.new(threads: workers))
+
+    assert_match(/\Aworker-0 spent 31 % of its 2.90 s under load waiting, /, said)
+    refute_includes said, "policy"
+  end
+
   def test_threads_alike
     workers = %w[a b c].map { |name| { name: name, segments: [[:ready, 1.0], [:running, 0.0], [:suspended, 1.0]] } }
     cruncher = { name: "crunch", segments: [[:running, 2.0]] }
@@ -54,6 +103,15 @@ class HeadlineTest < Minitest::Test
                                     { name: "b", segments: [[:ready, 1.0], [:running, 1.0]] }])
 
     assert_match(/\AOnly CPU-bound threads waited, and for one another \(a: 50 % of its time\): one GVL is one CPU/, headline(trace))
+  end
+
+  def test_who_joins_computing_threads_is_not_what_it_is_about
+    computing = (0...4).map { |i| { name: "cpu-#{i}", segments: [[:ready, i * 0.25], [:running, 0.25], [:ready, 2.75 - i * 0.25], [:running, 0.25]] } }
+    main = { name: "main", segments: [[:suspended, 3.0], [:ready, 0.1], [:running, 0.01]] }
+    said = headline(MadeTrace.new(threads: [main, *computing]))
+
+    assert_match(/\AOnly CPU-bound threads waited, and for one another \(cpu-\d: /, said)
+    assert_match(/\Aio spent /, headline(MadeTrace.new(threads: [main, *computing, { name: "io", segments: [[:ready, 0.8], [:suspended, 2.2]] }])))
   end
 
   def test_nothing_to_complain_of

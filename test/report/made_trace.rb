@@ -17,7 +17,7 @@ class MadeTrace
     @processes = processes
     @gc = gc
     @marks = marks
-    @stacks = stacks
+    @stacks = stacks.map { |stack| { late_s: 0.0, **stack } }
     @frames = frames
     @others = others
   end

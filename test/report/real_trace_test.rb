@@ -113,6 +113,17 @@ class RealTraceTest < TraceCase
     assert_bad_usage(/is no Headway trace/, headway("report", file(known_trace, "good.headway"), file("nonsense" * 20, "bad.headway")))
   end
 
+  # Some of /proc can't be listed, not even by root; below a directory like that there may be more.
+  def test_a_directory_that_cannot_be_listed_is_named
+    unlisted = "/proc/1"
+    begin
+      Dir.glob("**/*.headway", base: unlisted)
+      skip "all of #{unlisted} can be listed here"
+    rescue SystemCallError
+      assert_bad_usage(/\Aheadway: directory #{unlisted} can't be read: Permission denied/, headway("report", unlisted))
+    end
+  end
+
   # A thread a request, for a day: none may cost a look at all others.
   def test_threads_that_are_too_many_are_left_out_and_said_to_be
     encoder = TraceEncoder.new

@@ -44,7 +44,7 @@ class TraceTest < TraceCase
     assert_equal({ samples: 1, weight_s: 0.03, folded: 2,
                    frames: [{ method: "Array#each", file: "", line: 0 },
                             { method: "Report#render", file: "app/report.rb", line: 17 }],
-                   stacks: [{ thread: 0, frames: [0, 1], weight_s: 0.03, samples: 1 }] }, known[:blame])
+                   stacks: [{ thread: 0, frames: [0, 1], weight_s: 0.03, samples: 1, late_s: 0.0 }] }, known[:blame])
     assert_equal [{ thread: 1, name: "request", start_s: 0.01, end_s: 0.075 },
                   { thread: 1, name: "request", start_s: 0.068, end_s: nil }], known[:marks]
     assert_equal [["Array#each", "", 0], ["Report#render", "app/report.rb", 17]], trace.stack(0, 1)

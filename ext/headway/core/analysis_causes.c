@@ -67,16 +67,19 @@ hw_pass_set_holder(struct hw_pass *pass, uint32_t index)
 
 /* -- blame --------------------------------------------------------------------------------------------------------------- */
 
-/* What the holder made others wait since its hold began or its stack was last blamed. */
+/* What the holder made others wait since its hold began or its stack was last blamed, and in *longest_ns whoever waited longest. */
 static uint64_t
-weight_ns(struct hw_pass *pass, const struct hw_analysed_thread *holder)
+weight_ns(struct hw_pass *pass, const struct hw_analysed_thread *holder, uint64_t *longest_ns)
 {
+    *longest_ns = 0;
     if (holder->state != HW_RUNNING) return 0;
     uint64_t since_ns = holder->since_ns > holder->sampled_ns ? holder->since_ns : holder->sampled_ns;
     uint64_t sum_ns = 0;
     for (uint32_t i = 0; i < pass->ready_count; i++) {
         uint64_t ready_ns = pass->analysis->threads[pass->ready[i].index].since_ns;
-        sum_ns += pass->now_ns - (ready_ns > since_ns ? ready_ns : since_ns);
+        uint64_t wait_ns = pass->now_ns - (ready_ns > since_ns ? ready_ns : since_ns);
+        sum_ns += wait_ns;
+        if (wait_ns > *longest_ns) *longest_ns = wait_ns;
     }
     return sum_ns;
 }
@@ -107,7 +110,8 @@ hw_pass_blame(struct hw_pass *pass, uint32_t index, uint32_t stack)
 {
     struct hw_analysis *analysis = pass->analysis;
     struct hw_analysed_thread *holder = &analysis->threads[index];
-    uint64_t weight = weight_ns(pass, holder);
+    uint64_t longest_ns;
+    uint64_t weight = weight_ns(pass, holder, &longest_ns);
     holder->sampled_ns = pass->now_ns;
     analysis->blame_samples++;
     analysis->blame_ns += weight;
@@ -119,4 +123,5 @@ hw_pass_blame(struct hw_pass *pass, uint32_t index, uint32_t stack)
     }
     blame->weight_ns += weight;
     blame->samples++;
+    if (longest_ns >= HW_ANALYSIS_LATE_NS) blame->late_ns += weight;
 }

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../advise"
+require_relative "command_line"
 
 module Headway
   module Advise
@@ -30,7 +31,9 @@ module Headway
       # @param directory [String] where the server's file is looked for
       def initialize(workload, from, to, directory: ".")
         @command = workload.typical_process[:command]
-        @server = SERVERS.find { |server| server.command.match?(@command) }
+        server = SERVERS.find { |one| one.command.match?(@command) }
+        @line = CommandLine.new(@command, server&.name)
+        @server = server&.with(file: @line.file || server.file)
         @from = from
         @to = to
         @directory = directory
@@ -42,6 +45,7 @@ module Headway
       # @return [Array<String>] what no file can say
       def words
         words = environment_words
+        words << "start it as #{command}" if on_line.any? { |what, count| @from.public_send(what) != count }
         words << "start #{@to.processes} processes instead of #{@from.processes}" if processes? && !@server&.processes
         words << "use #{@to.threads} threads instead of #{@from.threads}" if threads? && !@server
         words << "see that #{@server.file} makes #{@to.threads} threads of #{@from.threads}: it has several counts" if threads? && several?
@@ -58,6 +62,9 @@ module Headway
 
       private
 
+      # Counts that the command line has.
+      def on_line = %i[threads processes].select { |what| @line.count?(what) }.to_h { |what| [what, @to.public_send(what)] }
+
       def threads? = @from.threads != @to.threads
 
       def processes? = @from.processes != @to.processes
@@ -68,13 +75,14 @@ module Headway
       def command
         return @command unless @server
 
+        given = @line.with(on_line)
         titled = Trace::Title.command(@command) and return titled
 
         name = @server.name.downcase
-        program, arguments = @command.split(" ", 2)
+        program, arguments = given.split(" ", 2)
         own = File.expand_path("bin/#{name}", @directory)
         of_gem = File.basename(program) == name && program.start_with?("/") && program != own
-        of_gem && (program.include?("/bundle/") || lock.any?) ? ["bundle exec #{name}", *arguments].join(" ") : @command
+        of_gem && (program.include?("/bundle/") || lock.any?) ? ["bundle exec #{name}", *arguments].join(" ") : given
       end
 
       def loading
@@ -117,22 +125,23 @@ module Headway
 
       # Those that change: how it is found in the file, how it is written, its count before and after.
       def lines
-        [[*@server.threads, @from.threads, @to.threads], ([*@server.processes, @from.processes, @to.processes] if @server.processes)]
-          .compact.reject { |_, _, from, to| from == to }
+        [*([*@server.threads, @from.threads, @to.threads] unless @line.count?(:threads)),
+         *([*@server.processes, @from.processes, @to.processes] if @server.processes && !@line.count?(:processes))]
+          .each_slice(4).reject { |_, _, from, to| from == to }
       end
 
       def file = @file ||= @server && read(@server.file)
 
       # The lines of a file here; nil where there is none, or none that we may read.
       def read(name)
-        File.read(File.join(@directory, name), encoding: Encoding::UTF_8).scrub.lines
+        File.read(File.expand_path(name, @directory), encoding: Encoding::UTF_8).scrub.lines
       rescue SystemCallError
         nil
       end
 
       # A count for each environment, or counts that add up: which of them are to change one can't tell.
       def several?
-        return false unless @server&.name == "Sidekiq"
+        return false if @server&.name != "Sidekiq" || @line.count?(:threads)
 
         file.to_a.count { |line| @server.threads.first.match?(line) } > 1 || file.to_a.any?(CAPSULES)
       end

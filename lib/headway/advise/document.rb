@@ -24,13 +24,14 @@ module Headway
         @changes = Changes.new(workload, choice.current.setting, choice.recommended.setting)
         @grounds = Predict::Grounds.new(workload)
         @cautions = [*@grounds.cautions, *full]
+        @doubt = @grounds.doubt_of(choice.recommended.setting)
       end
 
       # @return [Hash]
       def to_h
         { "headway" => VERSION, "schema" => SCHEMA, "slo" => @slos.map(&:to_s), "met" => @slos.empty? ? nil : @choice.possible?,
           "already_right" => @choice.already_right?, "recommended" => figures_h(@choice.recommended), "current" => figures_h(@choice.current),
-          "next_best" => @choice.next_best && figures_h(@choice.next_best), "rests_on" => rests_on, "cautions" => @cautions,
+          "next_best" => @choice.next_best && figures_h(@choice.next_best), "rests_on" => rests_on, "doubt" => @doubt, "cautions" => @cautions,
           "diff" => @changes.diff, "steps" => @changes.words, "environment" => @changes.environment, "verify" => verify }
       end
 
@@ -54,7 +55,7 @@ module Headway
         elsif @choice.already_right? && @grounds.saturated?
           "No setting helps: what is waited for outside of Ruby is saturated. Leave yours, #{setting}, and look there."
         elsif @choice.already_right? then "Your setting is already right: #{setting}#{", it meets #{goal}" if @slos.any?}."
-        else "Use #{setting}#{" to meet #{goal}" if @slos.any?}, instead of #{@choice.current.setting}."
+        else "#{@doubt ? "Try" : "Use"} #{setting}#{" to meet #{goal}" if @slos.any?}, instead of #{@choice.current.setting}."
         end
       end
 
@@ -92,13 +93,14 @@ module Headway
 
       def how_sure
         sureness = @choice.sureness(@choice.recommended)
-        word = if sureness.nil? then "as far as the model goes"
+        word = if @doubt then "unsure, as #{@doubt}. With delays as recorded:"
+               elsif sureness.nil? then "as far as the model goes"
                elsif sureness >= SURE then "sure"
                elsif sureness >= Choice::LIKELY then "likely"
                else "unsure"
                end
         what = @slos.any? ? "met" : "better than the current one"
-        share = sureness && ", #{what} in #{(sureness * 100).round} % of the resampled workloads"
+        share = sureness && "#{"," unless @doubt} #{what} in #{(sureness * 100).round} % of the resampled workloads"
         "#{word}#{share}; how near the model comes to what is measured, docs/validation.md says."
       end
 
@@ -133,7 +135,13 @@ module Headway
         [*("mkdir after   # each process writes a trace of its own" if several),
          "#{change}#{@changes.run("#{options} --record #{after}")}",
          "headway predict #{after}   # recorded beside predicted",
-         "headway advise #{after}#{" --slo #{@slos.join(",").shellescape}" if @slos.any?}"]
+         "headway advise #{after}#{" --slo #{slo_argument}" if @slos.any?}"]
+      end
+
+      # As it was given, where a shell takes it so: p99=50ms would become p99\=50ms.
+      def slo_argument
+        text = @slos.join(",")
+        text.match?(/\A[\w=,.:]+\z/) ? text : text.shellescape
       end
     end
   end

@@ -61,6 +61,8 @@ module Headway
           end
           bad.each { |file, why| say("warning: #{file} is left out: #{why}") }
           files
+        rescue SystemCallError => error
+          raise UsageError, "directory #{directory} can't be read: #{Reason.of(error)}"
         end
 
         def names(files)

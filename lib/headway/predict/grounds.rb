@@ -12,7 +12,10 @@ module Headway
       DELAYS_GROW = 1.25
       # As much longer as there are more of them: nothing more gets through.
       SATURATED = 0.75
-      # Of what was recorded, requests at a time.
+      # Of requests' time: with less of it in delays, what becomes of these doesn't decide.
+      MUCH_DELAY = 0.2
+      # Of what was recorded, requests at a time: beyond it delays may be others, and later on anything may.
+      MANY_MORE = 1.5
       TIMES_MOST = 8
       # Threads of servers: some of them take requests, others help.
       SERVER = /\A(?:puma |sidekiq)/
@@ -60,7 +63,24 @@ module Headway
       # @return [Boolean] delays grow as fast as their number: more of them at a time get no more done
       def saturated? = delays_grow? && @ratio - 1 >= SATURATED * (@crowd_ratio - 1)
 
+      # More threads gain nothing where what they wait for (a pool of connections, a Mutex) takes no more of them at a time.
+      #
+      # @param setting [Setting]
+      # @return [String, nil] why what is predicted of more threads than were recorded may not come true
+      def doubt_of(setting)
+        return if @ratio || setting.all_threads <= MANY_MORE * @at_once || delay_share < MUCH_DELAY
+
+        "up to #{setting.all_threads} #{things} would be under way at a time, instead of #{@at_once}: if they wait for a pool of " \
+          "connections, a Mutex or a busy database, that gains nothing"
+      end
+
       private
+
+      def delay_share
+        delays_s = @workload.kinds.sum { |kind| kind.count * kind.delay_s }
+        all_s = @workload.kinds.sum { |kind| kind.count * (kind.gvl_s + kind.cpu_s + kind.delay_s + kind.wait_s) }
+        all_s.zero? ? 0.0 : delays_s / all_s
+      end
 
       # Taken as workers the helpers, which sleep, would make any advice look good.
       def server_unmarked? = !@workload.marked? && @workload.kinds.any? { |kind| kind.name.match?(SERVER) }

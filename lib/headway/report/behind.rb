@@ -17,7 +17,10 @@ module Headway
       def initialize(data)
         @frames = data.dig(:blame, :frames) || []
         @stacks = data.dig(:blame, :stacks) || []
-        @methods = @stacks.group_by { |stack| stack[:thread] }.transform_values { |of_thread| parts(weigh(of_thread)) }
+        @threads = data[:threads]
+        by_thread = @stacks.group_by { |stack| stack[:thread] }
+        @methods = by_thread.transform_values { |stacks| parts(weigh(stacks)) }
+        @deaf = by_thread.transform_values { |stacks| deaf(stacks) }
       end
 
       # @param thread [Hash] a row of the trace's threads
@@ -49,6 +52,27 @@ module Headway
         top(thread[:waited_for].reject { |part| part[:thread].nil? }.to_h { |part| part.values_at(:thread, :s) }, thread)
       end
 
+      # @return [Float] the share of its waits in which nobody had the GVL: the system let it run late
+      def free_of(thread)
+        thread[:ready_s].positive? ? free_s(thread) / thread[:ready_s] : 0.0
+      end
+
+      # @return [Float] the same of all waits
+      def free_of_all
+        ready_s = @threads.sum { |thread| thread[:ready_s] }
+        ready_s.positive? ? @threads.sum { |thread| free_s(thread) } / ready_s : 0.0
+      end
+
+      # @return [Float] the share of its waits in which whoever had the GVL heeded no interrupt
+      def deaf_of(thread)
+        return 0.0 unless thread[:ready_s].positive?
+
+        thread[:waited_for].sum { |part| @deaf.fetch(part[:thread], 0.0) * part[:s] } / thread[:ready_s]
+      end
+
+      # @return [Float] the same of all waits that were seen
+      def deaf_of_all = deaf(@stacks)
+
       # @param stack [Hash] one of the trace's
       # @return [Hash, nil] the frame of the program's own code nearest to the leaf; without one, the nearest that has a file
       def telling(stack)
@@ -62,6 +86,13 @@ module Headway
       def top(shares, thread)
         what, seconds = shares.max_by(&:last)
         [what, [seconds / thread[:ready_s], 1.0].min] if what && thread[:ready_s].positive?
+      end
+
+      def free_s(thread) = thread[:waited_for].sum { |part| part[:thread] || part[:others] ? 0.0 : part[:s] }
+
+      def deaf(stacks)
+        weight_s = stacks.sum { |stack| stack[:weight_s] }
+        weight_s.positive? ? stacks.sum { |stack| stack[:late_s] } / weight_s : 0.0
       end
 
       def weigh(stacks)

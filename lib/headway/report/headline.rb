@@ -16,16 +16,23 @@ module Headway
       CPU_BOUND = 0.1
       # Work that computes for less than this is no competitor either, though it doesn't block: its thread does, before it.
       BURST_S = 0.005
+      # Who computes for so long each time it is through with waiting, and for longer than it waits, gains little by going first.
+      LONG_BURST_S = 0.02
       # What waited for less than this share of what the longest waiter did is no example of the trouble.
       MINOR = 0.1
       # A method, thread or kind of work that had less than this share of a wait doesn't explain it.
       TELLING = 0.25
+      # Of a wait, what no policy changes: from here on there is none to recommend.
+      MOSTLY = 0.5
+      # With the GVL free, shorter waits are what it takes the system to wake a thread.
+      WAKING_S = 0.01
       # From this share of the time on, garbage collection is worth a sentence.
       MUCH_GC = 0.1
       IDLE = 0.02
       # Of a path, what tells files apart.
       PARTS = 2
-      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :MINOR, :TELLING, :MUCH_GC, :IDLE, :PARTS
+      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :LONG_BURST_S, :MINOR, :TELLING, :MOSTLY, :WAKING_S, :MUCH_GC,
+                       :IDLE, :PARTS
 
       # @param data [Hash] as {Trace#to_h} returns it
       # @return [String]
@@ -61,11 +68,23 @@ module Headway
         return calm if waiters.empty?
 
         blocking = waiters.reject { |thread| cpu_bound?(thread) }
-        blocking.empty? ? turns(waiters) { |thread| @labels.thread(thread[:id]) } : waited(blocking)
+        beside?(blocking) ? turns(waiters) { |thread| @labels.thread(thread[:id]) } : waited(blocking)
       end
 
       # Threads, or kinds of work.
-      def complaints(rows) = rows.select { |row| share(row) >= SLIGHT && row[:ready_s] >= SLIGHT_S }
+      def complaints(rows)
+        rows.select { |row| share(row) >= SLIGHT && row[:ready_s] >= SLIGHT_S && !waking?(row) }
+      end
+
+      def waking?(row)
+        wait, free = row[:wait] ? [row[:wait], @behind.free_of(row)] : [@totals[:wait], @behind.free_of_all]
+        wait[:max_s] < WAKING_S && free >= MOSTLY
+      end
+
+      # None, or such as a main thread that joins the others: next to what those wait for one another it is nothing.
+      def beside?(blocking)
+        blocking.sum { |thread| thread[:ready_s] } < MINOR * @totals[:ready_s] && blocking.all? { |thread| share(thread) < MINOR }
+      end
 
       def calm
         return idle if running_share < IDLE
@@ -89,11 +108,14 @@ module Headway
 
         worst = worst_of(blocking)
         "#{quoted(worst)} spent #{percent(share(worst))} of its #{duration(worst[:total_s])} waiting for the GVL" \
-          "#{cause_of_all}.#{@remedy.sentence(nil, share(worst))}"
+          "#{cause_of_all}.#{advice(nil, worst, @behind.free_of_all, @behind.deaf_of_all)}"
       end
 
       # Samples say what held the GVL, not who waited meanwhile: so this is of all that waited.
       def cause_of_all
+        free = @behind.free_of_all
+        return "; #{percent(free)} of all waits were with the GVL free, as the system let threads run late" if free >= MOSTLY
+
         method, part = @behind.method_of_all
         return "" unless part && part >= TELLING
 
@@ -118,7 +140,7 @@ module Headway
         worst = worst_of(waiters)
         alike = waiters.count { |thread| !thread.equal?(worst) && share(thread) >= 0.75 * share(worst) }
         "#{@labels.thread(worst[:id])} spent #{percent(share(worst))} of #{@busy.of_thread(worst).last} waiting" \
-          "#{others(alike)}#{cause(worst)}.#{@remedy.sentence(worst[:process], share(worst))}"
+          "#{others(alike)}#{cause(worst)}.#{advice(worst[:process], worst, @behind.free_of(worst), @behind.deaf_of(worst))}"
       end
 
       def others(count)
@@ -128,6 +150,9 @@ module Headway
       end
 
       def cause(thread)
+        free = @behind.free_of(thread)
+        return "; #{percent(free)} of that with the GVL free, as the system let it run late" if free >= MOSTLY
+
         method, part = @behind.method_of(thread)
         return "; #{percent(part)} of that behind #{code(method)}" if part && part >= TELLING
 
@@ -142,7 +167,19 @@ module Headway
         thread[:suspended_s] < CPU_BOUND * (thread[:running_s] + thread[:suspended_s])
       end
 
+      def long_bursts?(row)
+        row[:switches] && row[:running_s] >= [row[:ready_s], LONG_BURST_S * row[:switches][:voluntary]].max
+      end
+
       # -- both
+
+      def advice(process, row, free, deaf)
+        return @remedy.processor(share(row)) if free >= MOSTLY
+        return @remedy.native_code if deaf >= MOSTLY
+        return "" if long_bursts?(row)
+
+        @remedy.sentence(process, share(row))
+      end
 
       def worst_of(rows)
         most = rows.map { |row| row[:ready_s] }.max

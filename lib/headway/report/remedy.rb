@@ -2,7 +2,7 @@
 
 module Headway
   module Report
-    # What to do about waits: have policy fair, in one line, where the figures say that it helps.
+    # What to do about waits: have policy fair, in one line, where the figures say that it helps, and else what would.
     class Remedy
       # Shorter waits are none that policy fair was made for, and smaller shares are worth no change.
       LONG_S = 0.01
@@ -29,6 +29,20 @@ module Headway
         return "" if process.nil? || process[:policy] == "fair" || @longest_s < LONG_S || share < MUCH
 
         " With policy fair it would go first: `headway run -- #{command(process)}`."
+      end
+
+      # @param share [Float] of its time that it waited
+      # @return [String] a sentence, where the GVL was free meanwhile; "" where it only takes so long to wake a thread
+      def processor(share)
+        return "" if @longest_s < LONG_S || share < MUCH
+
+        " No policy helps there, but more processor time does: other programs or a quota took it."
+      end
+
+      # @return [String] a sentence, where the holder heeded no interrupt
+      def native_code
+        " No policy makes that give way: for 50 ms and longer it heeded no interrupt (native code that keeps the GVL, " \
+          "or no processor to run on)."
       end
 
       private

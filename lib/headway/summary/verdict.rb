@@ -10,7 +10,9 @@ module Headway
       # A thread that blocks for less than this share of the time it isn't kept waiting competes for the GVL, it
       # doesn't just need it.
       CPU_BOUND = 0.1
-      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND
+      # Who held the GVL had less than this share of the waits: the rest of them the system let threads run late.
+      CAUSED = 0.5
+      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :CAUSED
 
       # @param stats [Hash] as {Headway.stats} returns it
       def initialize(stats)
@@ -40,9 +42,17 @@ module Headway
       def waited(thread)
         sentence = "#{Table.label(thread)} waited #{Text.percent(waited_share(thread))} of its time for the GVL " \
                    "(#{Text.duration(thread[:ready])} of #{Text.duration(time(thread))})"
+        return sentence << "; most waits were with the GVL free, as the system let threads run late." if free?
+
         holder = holder_for(thread)
         sentence << ", which #{Table.label(holder)} had most of (#{Text.duration(holder[:running])})" if holder
         sentence << remedy << "."
+      end
+
+      # A cause that isn't told apart is unknown, and then so is this.
+      def free?
+        caused = @threads.map { |thread| thread[:caused] }
+        caused.all? && caused.sum < CAUSED * @process[:ready]
       end
 
       # Under fair, what is left comes from threads that block too; under the others nobody is let past.

@@ -22,17 +22,16 @@ module Headway
 
       def heaviest_first
         sorted = sums.sort_by { |(thread, frames), (weight_ns, _)| [-weight_ns, thread, frames] }
-        sorted.map do |(thread, frames), (weight_ns, samples)|
-          { thread: thread, frames: frames, weight_s: seconds(weight_ns), samples: samples }
+        sorted.map do |(thread, frames), (weight_ns, samples, late_ns)|
+          { thread: thread, frames: frames, weight_s: seconds(weight_ns), samples: samples, late_s: seconds(late_ns) }
         end
       end
 
       def sums
-        @raw[:blames].each_with_object({}) do |(thread, frames, weight_ns, samples), sums|
+        @raw[:blames].each_with_object({}) do |(thread, frames, *figures), sums|
           process = @raw[:threads][thread][:process]
-          sum = sums[[thread, frames.map { |frame| number(process, frame) }]] ||= [0, 0]
-          sum[0] += weight_ns
-          sum[1] += samples
+          key = [thread, frames.map { |frame| number(process, frame) }]
+          sums[key] = figures.zip(sums.fetch(key, [0, 0, 0])).map(&:sum)
         end
       end
 

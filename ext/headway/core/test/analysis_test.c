@@ -46,6 +46,17 @@ TEST(blame_weighs_what_waited_since_the_hold_began_or_the_last_sample)
     CHECK_EQUAL(200, analysis.blames[1].weight_ns);
     CHECK_EQUAL(40, analysis.blames[2].weight_ns);
     CHECK_EQUAL(390, analysis.blame_ns);
+    CHECK_EQUAL(0, analysis.blames[0].late_ns);
+    hw_analysis_free(&analysis);
+}
+
+TEST(blame_is_late_when_one_waited_long_for_it_however_many_did)
+{
+    const uint64_t late = HW_ANALYSIS_LATE_NS;
+    ANALYSE(EVENT(1000, 1, RESUMED), EVENT(1000, 2, READY), EVENT(1000, 3, READY), EVENT(late, 1, BLAME, .value = 8),
+            EVENT(late + late - 1, 1, BLAME, .value = 8), EVENT(3 * late, 1, BLAME, .value = 8));
+    CHECK_EQUAL(3, analysis.blames[0].samples);
+    CHECK_EQUAL(2 * (late + 1), analysis.blames[0].late_ns);
     hw_analysis_free(&analysis);
 }
 
@@ -257,6 +268,7 @@ TEST(ten_million_events)
 
 TESTS(NAMED(a_wait_is_split_among_those_who_held_the_gvl),
       NAMED(blame_weighs_what_waited_since_the_hold_began_or_the_last_sample),
+      NAMED(blame_is_late_when_one_waited_long_for_it_however_many_did),
       NAMED(marks_nest_and_end_with_their_thread), NAMED(marks_beyond_the_limit_are_folded),
       NAMED(work_is_what_outermost_marks_say), NAMED(gc_is_counted_once_however_often_it_is_told), NAMED(what_is_under_way_at_the_end_counts_as_time_only),
       NAMED(a_thread_that_resumes_takes_the_gvl_from_who_was_thought_to_have_it), NAMED(wait_buckets_are_in_order),

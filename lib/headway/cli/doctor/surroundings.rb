@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "etc"
+require_relative "../../processors"
 
 module Headway
   module CLI
@@ -95,7 +96,9 @@ module Headway
           end
 
           def cores
-            Check.note("cores", Etc.nprocessors.to_s)
+            quota = Processors.quota
+            limited = quota && quota < Etc.nprocessors
+            Check.note("cores", "#{Etc.nprocessors}#{", but a CPU quota of #{format("%.3g", quota)}: beyond it all threads stand still" if limited}")
           end
         end
       end

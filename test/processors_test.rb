@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "headway/processors"
+require "fileutils"
+require "tmpdir"
+
+class ProcessorsTest < Minitest::Test
+  PROCESSORS = Headway.const_get(:Processors)
+
+  def test_a_quota_of_either_version_is_found
+    assert_in_delta 0.5, quota("0::/app.slice/web", "app.slice/web/cpu.max" => "50000 100000")
+    assert_in_delta 2.5, quota("0::/", "cpu.max" => "250000 100000")
+    assert_in_delta 1.5, quota("9:name=systemd:/\n4:cpu,cpuacct:/docker/7", **old("docker/7", 150_000))
+  end
+
+  def test_the_groups_above_have_a_say
+    assert_in_delta 1, quota("0::/a/b", "a/b/cpu.max" => "max 100000", "a/cpu.max" => "100000 100000", "cpu.max" => "400000 100000")
+  end
+
+  # What a container is called outside isn't seen in it.
+  def test_a_group_that_is_not_there_is_that_at_the_root
+    assert_in_delta 3, quota("4:cpu,cpuacct:/docker/7", **old("", 300_000))
+  end
+
+  def test_no_quota
+    assert_nil quota("0::/", "cpu.max" => "max 100000")
+    assert_nil quota("4:cpu,cpuacct:/", **old("", -1))
+    assert_nil quota("0::/", "cpu.max" => "")
+    assert_nil quota("nonsense")
+    assert_nil quota("")
+    assert_nil PROCESSORS.quota("/nowhere")
+  end
+
+  def test_never_more_than_there_are
+    assert_includes 1..Etc.nprocessors, PROCESSORS.count
+  end
+
+  private
+
+  def quota(groups, files = {})
+    Dir.mktmpdir do |root|
+      { "proc/self/cgroup" => groups, **files.transform_keys { |name| "sys/fs/cgroup/#{name}" } }.each do |name, text|
+        FileUtils.mkdir_p(File.dirname(File.join(root, name)))
+        File.write(File.join(root, name), "#{text}\n")
+      end
+      PROCESSORS.quota(root)
+    end
+  end
+
+  def old(group, quota_us) = { "cpu/#{group}/cpu.cfs_quota_us" => quota_us, "cpu/#{group}/cpu.cfs_period_us" => 100_000 }
+end
