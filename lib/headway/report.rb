@@ -73,13 +73,21 @@ module Headway
         write_file(target) { |file| report.write(file) }
       end
 
-      # Half a report is none, and would be taken for one.
+      # Half a report is none, and would be taken for one; and one that is there stays until this one is whole.
       def write_file(path, &)
-        File.open(path, "wb", &)
+        target = File.exist?(path) ? File.realpath(path) : path
+        part = "#{target}.#{Process.pid}.part" if replaceable?(target)
+        File.open(part || target, "wb", &)
+        return unless part
+
+        File.chmod(File.stat(target).mode, part) if File.exist?(target)
+        File.rename(part, target)
       rescue SystemCallError => error
-        File.delete(path) if File.file?(path) && File.writable?(path)
+        File.delete(part) if part && File.exist?(part)
         raise Error, cannot_write(path, error)
       end
+
+      def replaceable?(path) = File.writable?(File.dirname(path)) && (File.file?(path) || !File.exist?(path))
 
       def build(form, document)
         document.trace.lanes if LANED.include?(form)

@@ -18,8 +18,8 @@ module CommandLine
           .merge("RUBYOPT" => nil, "RUBYLIB" => nil, "GEM_PATH" => Gem.path.join(File::PATH_SEPARATOR)).freeze
 
   # @return [Harness::RubyProcess::Result]
-  def headway(*arguments, env: {}, input: File::NULL, chdir: ROOT, exe: EXE)
-    Harness::RubyProcess.run(exe, *arguments, env: CLEAN.merge(env), input: input, pass: { chdir: chdir })
+  def headway(*arguments, env: {}, input: File::NULL, chdir: ROOT, exe: EXE, pass: {})
+    Harness::RubyProcess.run(exe, *arguments, env: CLEAN.merge(env), input: input, pass: { chdir: chdir, **pass })
   end
 
   # Runs Ruby code under `headway run`.
