@@ -115,7 +115,7 @@ class RealTraceTest < TraceCase
 
   # Some of /proc can't be listed, not even by root; newer Rubies raise there, older ones pass it over.
   def test_a_directory_that_cannot_be_listed_is_named
-    assert_bad_usage(%r{\Aheadway: (directory /proc/1 can't be read: Permission denied|/proc/1 holds no trace)}, headway("report", "/proc/1"))
+    assert_bad_usage(%r{\Aheadway: (directory /proc/1 can't be read: Permission denied|no trace that can be read in directory /proc/1)}, headway("report", "/proc/1"))
   end
 
   # A thread a request, for a day: none may cost a look at all others.
