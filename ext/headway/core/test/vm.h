@@ -72,6 +72,9 @@ vm_thread_start(void (*body)(void *), void *arg)
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    /* So small that the C library keeps them all for further threads. Freed by an ending thread while another one forks, one leaves the
+     * address sanitizer's lock taken in the child, which then hangs. */
+    pthread_attr_setstacksize(&attributes, VM_STACK_BYTES);
     VM_ASSERT(pthread_create(&pthread, &attributes, vm_thread_main, thread) == 0);
     pthread_attr_destroy(&attributes);
     return thread;

@@ -12,6 +12,7 @@
 #define MS(ms) ((uint64_t)((ms) * 1e6))
 #define US(us) ((uint64_t)((us) * 1e3))
 #define VM_THREADS 64
+#define VM_STACK_BYTES (512 << 10)
 
 struct vm_thread {
     struct hw_thread *_Atomic record; /* the thread-specific key */
