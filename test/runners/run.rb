@@ -3,9 +3,11 @@
 require "headway"
 require_relative "active_jobs"
 require_relative "consumers"
+require_relative "instruments"
 
 # What bin/smoke runs: each runner in turn; its status is 0 when all of them worked.
-RUNNERS = { "good_job" => GoodJob, "solid_queue" => SolidQueue, "karafka" => Karafka, "shoryuken" => Shoryuken }.freeze
+RUNNERS = { "good_job" => GoodJob, "solid_queue" => SolidQueue, "karafka" => Karafka, "shoryuken" => Shoryuken,
+            "instruments" => Instruments }.freeze
 names = ARGV.empty? ? RUNNERS.keys : ARGV
 unknown = (names - RUNNERS.keys).first
 if unknown
@@ -14,7 +16,7 @@ if unknown
 end
 
 failed = names.reject do |name|
-  versions = "#{name} #{Gem::Specification.find_by_name(name).version}, Ruby #{RUBY_VERSION}"
+  versions = "#{name}#{" #{Gem::Specification.find_by_name(name).version}" if name != "instruments"}, Ruby #{RUBY_VERSION}"
   puts "#{versions}: #{RUNNERS[name].call}"
   true
 rescue StandardError => error
