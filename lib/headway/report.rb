@@ -83,8 +83,9 @@ module Headway
         File.chmod(File.stat(target).mode, part) if File.exist?(target)
         File.rename(part, target)
       rescue SystemCallError => error
-        File.delete(part) if part && File.exist?(part)
         raise Error, cannot_write(path, error)
+      ensure
+        File.delete(part) if part && File.exist?(part) # also after an interrupt
       end
 
       def replaceable?(path) = File.writable?(File.dirname(path)) && (File.file?(path) || !File.exist?(path))

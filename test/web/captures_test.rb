@@ -128,7 +128,9 @@ class WebCapturesTest < Minitest::Test
     names = Array.new(12) { JSON.parse(capture(web).body)["name"].tap { sleep 0.002 } }
     get(web, "/captures/#{names.last}/report")
     assert_equal names.last(10).reverse, JSON.parse(capture(web).body)["captures"].drop(1).map { |row| row["name"] }.then { |kept| kept + [names[2]] }
-    File.write(File.join(@captures, "#{names.last}.part"), "left by a process that was killed")
+    [".part", ".part.part", ".html.part.123.part"].each do |draft|
+      File.write(File.join(@captures, "#{names.last}#{draft}"), "left by a process that was killed")
+    end
     capture(web)
     assert_equal 10, Dir.children(@captures).grep(/\.headway\z/).size
     assert_empty Dir.children(@captures).grep(/\.part\z/)

@@ -75,9 +75,9 @@ module Headway
       def command
         return @command unless @server
 
-        given = @line.with(on_line)
         titled = Trace::Title.command(@command) and return titled
 
+        given = @line.with(on_line)
         name = @server.name.downcase
         program, arguments = given.split(" ", 2)
         own = File.expand_path("bin/#{name}", @directory)

@@ -17,7 +17,8 @@ module Headway
       FILE_BYTES = 64 << 20
       ALL_BYTES = 256 << 20
       NAME = /\A(\d{1,10})-(\d{8}T\d{6}\.\d{3}Z)\.headway\z/.freeze
-      DRAFT = /\A\d{1,10}-\d{8}T\d{6}\.\d{3}Z\.headway(\.html)?\.part\z/.freeze
+      # Ours, and what a dump or a report of that name is written to first.
+      DRAFT = /\A\d{1,10}-\d{8}T\d{6}\.\d{3}Z\.headway(\.html)?\.part(\.(\d+\.)?part)?\z/.freeze
       private_constant :NAME, :DRAFT
 
       # A capture or a report that was not made. Its message is one line.
