@@ -85,7 +85,8 @@ class RecorderForkTest < Harness::RecorderTest
       Headway.mark("daemon")
     RUBY
     assert run.success?, run
-    await("the daemon's file") { files.size == 2 && analysis(file((files - ["out.headway"]).first))[:processes].first[:damage].nil? }
+    # The daemon lives on when the program has ended: its file comes, has something in it, is whole.
+    await("the daemon's file") { files.size == 2 && File.size?(daemon = file((files - ["out.headway"]).first)) && analysis(daemon)[:processes].first[:damage].nil? }
     assert_equal ["daemon"], marks_and_pid((files - ["out.headway"]).first).first
   end
 

@@ -32,20 +32,24 @@ module Report
       @complaints = []
       @number = 0
       @buffer = +""
+      @loaded = []
       start(program)
       target = call("Target.createTarget", { url: "about:blank" }, session: nil).fetch("targetId")
       @session = call("Target.attachToTarget", { targetId: target, flatten: true }, session: nil).fetch("sessionId")
       %w[Page.enable Runtime.enable Log.enable].each { |method| call(method) }
+      call("Page.setLifecycleEventsEnabled", { enabled: true })
     end
 
     def open(path, width: 1280, height: 900, dark: false, touch: false)
       @complaints.clear
-      @loaded = false
+      @loaded = []
       call("Emulation.setDeviceMetricsOverride", { width:, height:, deviceScaleFactor: 1, mobile: false })
       call("Emulation.setTouchEmulationEnabled", { enabled: touch })
       scheme(dark)
-      call("Page.navigate", { url: path.match?(%r{\Ahttps?://}) ? path : "file://#{path}" })
-      receive until @loaded
+      answer = call("Page.navigate", { url: path.match?(%r{\Ahttps?://}) ? path : "file://#{path}" })
+      raise Error, "#{path}: #{answer["errorText"]}" if answer["errorText"]
+
+      receive until @loaded.include?(answer.fetch("loaderId"))
     end
 
     def scheme(dark)
@@ -148,7 +152,7 @@ module Report
     def note(message)
       params = message["params"]
       case message["method"]
-      when "Page.loadEventFired" then @loaded = true
+      when "Page.lifecycleEvent" then @loaded << params["loaderId"] if params["name"] == "load" # of the blank page too, and late
       when "Runtime.exceptionThrown" then @complaints << params.dig("exceptionDetails", "exception", "description").to_s
       when "Runtime.consoleAPICalled"
         @complaints << params["args"].map { _1["value"] || _1["description"] }.join(" ") if %w[error warning].include?(params["type"])
