@@ -21,8 +21,9 @@ class StopTest < Harness::TrapTest
       end
     end
 
+    # Only fair parks any; elsewhere each round takes the VM's slices of all of them, again and again.
     define_method("test_a_stop_while_threads_are_parked_under_#{mode}") do
-      4.times do
+      (settings[:policy] == :fair ? 4 : 1).times do
         beside_cpu_threads(4) do |counters|
           assert Headway.start(**settings.merge(quantum_ms: 5_000))
           sleep 0.06
