@@ -54,6 +54,7 @@ class UsageTest < Minitest::Test
 
   def test_options
     assert_bad_usage(/unknown option --frob \(headway run --help/, headway("run", "--frob", "true"))
+    assert_bad_usage(/unknown option --quantum-ms, did you mean --quantum\? \(headway run --help/, headway("run", "--quantum-ms", "5", "true"))
     assert_bad_usage(/unknown option -x/, headway("run", "-x", "true"))
     assert_bad_usage(/--summary/, headway("run", "--summary=yes", "true"))
     assert_bad_usage(/ambiguous option: --p /, headway("run", "--p", "fair", "true"))
