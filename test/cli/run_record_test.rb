@@ -26,6 +26,17 @@ class RunRecordTest < Minitest::Test
     end
   end
 
+  # As in a container, where no locale is set; one word the program's own, one of the command line.
+  def test_the_command_is_readable_where_no_locale_is_set
+    in_directory do |directory|
+      File.write(File.join(directory, "spät.rb"), "$PROGRAM_NAME = \"gr\u00fc\u00dfe\"")
+      result = headway("run", "--record", "out.headway", "--", RbConfig.ruby, "spät.rb", "für", chdir: directory, env: { "LC_ALL" => "C" })
+
+      assert_quiet_success result
+      assert_equal ["spät.rb für"], [Headway::Trace.open(File.join(directory, "out.headway")).to_h[:processes].first[:command]]
+    end
+  end
+
   def test_children_write_files_of_their_own
     in_directory do |directory|
       code = "#{PROGRAM}fork { #{PROGRAM} }; Process.wait; system(RbConfig.ruby, '-e', #{PROGRAM.dump}); exec(RbConfig.ruby, '-e', #{PROGRAM.dump})"
