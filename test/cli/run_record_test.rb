@@ -162,6 +162,24 @@ class RunRecordTest < Minitest::Test
     supervised(code) { |run| Process.kill(:INT, -run) }
   end
 
+  def test_an_interrupt_before_the_command_begins_shows_no_stack
+    result = Harness::RubyProcess.eval("require 'headway/cli/supervision'; p Headway::CLI::Supervision.run { Process.kill(:INT, $$); sleep 5 }.termsig")
+    assert_equal ["2\n", ""], [result.out, result.err]
+
+    result = Harness::RubyProcess.eval(<<~RUBY)
+      loading = TracePoint.new(:class) do |point|
+        next unless point.path.end_with?("headway/base.rb")
+        loading.disable
+        Process.kill(:INT, $$)
+        sleep 5
+      end
+      loading.enable
+      require "headway/autostart"
+      puts 1
+    RUBY
+    assert_equal ["", "", 2], [result.out, result.err, result.status.termsig]
+  end
+
   def test_each_interrupt_is_told_from_those_before_it
     code = "n = 0; trap(:INT) { n += 1 }; $stdout.sync = true; puts $$; 4.times { |i| sleep 0.01 until n > i; puts n }; sleep 2; " \
            "puts n"
