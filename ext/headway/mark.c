@@ -67,7 +67,7 @@ mark(VALUE self, VALUE name)
     return block ? rb_ensure(yield_mark, Qnil, end_mark, (VALUE)&mark) : Qnil;
 }
 
-/* The recording's number (as much of it as there is room for), the thread's, whether it is a part, and the name's in one Integer. */
+/* In one Integer: the recording's number (as much of it as there is room for), the thread's, whether it is a part, the name's. */
 #define NAME_BITS 23
 #define PART_BITS 1
 #define THREAD_BITS 32

@@ -46,8 +46,8 @@ module Headway
     end
 
     # @param most [Integer] stacks at the most
-    # @return [Hash] what held the GVL while others waited; weight: waiting threads x seconds; late: of that, what was behind code that
-    #   heeded no interrupt for 50 ms and longer
+    # @return [Hash] what held the GVL while others waited; weight: waiting threads x seconds; late: of that, what was behind code
+    #   that heeded no interrupt for 50 ms and longer
     def self.blame(most = BLAME_STACKS)
       samples, weight, late, folded, rows = Native.blame(most)
       stacks = rows.map do |row_weight, count, frames|

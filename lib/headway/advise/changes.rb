@@ -7,8 +7,8 @@ module Headway
   module Advise
     # A setting as what one pastes: a diff for the server's own file, variables for its environment, and words for the rest.
     class Changes
-      # A server that has thread and process counts in a file, which its command line overrules: how it is told, the file's lines, and
-      # the line's words.
+      # A server that has thread and process counts in a file, which its command line overrules: how it is told, the file's lines,
+      # and the line's words.
       Server = Data.define(:name, :command, :file, :threads, :processes, :words)
 
       SERVERS = [

@@ -10,7 +10,7 @@ module Headway
       private_constant :FILE
 
       # @param command [String]
-      # @param counts [Hash{Symbol => Array(Regexp, Proc)}] of :threads and :processes, where a count is in it, and how one is written
+      # @param counts [Hash{Symbol => Array(Regexp, Proc)}] of :threads and :processes, where one is in it and how it is written
       def initialize(command, counts)
         @command = command
         @counts = counts

@@ -14,10 +14,11 @@ module Headway
       # @param busy [Busy]
       # @param least [Float] shares of the loop's time below it are not worth a word
       def initialize(data, busy, least)
-        loops = data[:marks].filter_map { |mark| (match = MARK.match(mark[:name].scrub)) && [mark[:thread], match] }.group_by(&:first)
+        stalls = data[:marks].filter_map { |mark| (match = MARK.match(mark[:name].scrub)) && [mark[:thread], match] }
+        loops = stalls.group_by(&:first)
         threads = data[:threads].to_h { |thread| [thread[:id], thread] }
-        loops.select! { |id, stalls| sum_s(stalls.map(&:last)) >= least * busy.of_thread(threads.fetch(id)).first }
-        @worst = loops.values.map { |stalls| stalls.map(&:last) }.max_by { |stalls| sum_s(stalls) }
+        loops.select! { |id, its| sum_s(its.map(&:last)) >= least * busy.of_thread(threads.fetch(id)).first }
+        @worst = loops.values.map { |its| its.map(&:last) }.max_by { |its| sum_s(its) }
       end
 
       # @return [String, nil] of the loop that stood still longest

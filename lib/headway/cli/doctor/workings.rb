@@ -21,7 +21,8 @@ module Headway
             without_environment do
               Headway.stop
               stock = Probe.lateness(STOCK_NAPS)
-              [hooks, baseline(stock), floor, preemption(:signal, stock), preemption(:poll, stock), cost(Probe.event_cost_ns(COST_PAIRS))]
+              [hooks, baseline(stock), floor, preemption(:signal, stock), preemption(:poll, stock),
+               cost(Probe.event_cost_ns(COST_PAIRS))]
             end
           end
 
@@ -92,7 +93,8 @@ module Headway
           def cost_text(median, min, max, count)
             return format("%.0f ns a hook event (%.0f to %.0f, %d measurements)", median, min, max, count) if min.positive?
 
-            format("%.0f ns a hook event (at most %.0f, %d measurements, the least lost in the machine's noise)", median, max, count)
+            format("%.0f ns a hook event (at most %.0f, %d measurements, the least lost in the machine's noise)",
+                   median, max, count)
           end
 
           def text(late)
