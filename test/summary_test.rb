@@ -57,6 +57,18 @@ class SummaryTest < Minitest::Test
     assert_includes summary([*threads, thread("rest", caused: nil)], policy: :observe, ready: 0.32), "--policy fair"
   end
 
+  # Regexps, digests and the like in C: under any policy as long as they take.
+  def test_no_policy_is_recommended_against_code_that_heeds_no_interrupt
+    threads = [thread("io", running: 0.5, ready: 4.1, suspended: 5.4), thread("digest", running: 9.0, ready: 0.0, suspended: 0.1)]
+
+    %i[observe fair].each do |policy|
+      text = summary(threads, policy: policy, late: 0.8)
+      assert_match(/^io waited 41 % .*, which digest had most of \(9\.00 s\)\. No policy makes that give way: /, text)
+      refute_includes text, "--policy"
+    end
+    assert_includes summary(threads, policy: :observe, late: 0.2), "; --policy fair would let it go first.\n"
+  end
+
   def test_computing_threads_take_turns
     text = summary([thread("a", running: 5.0, ready: 5.0, suspended: 0.0), thread("b", running: 5.0, ready: 4.9, suspended: 0.0)])
 
@@ -97,11 +109,12 @@ class SummaryTest < Minitest::Test
 
   private
 
-  def summary(threads, policy: :fair, ready: 0.02, wait: { count: 7, p50: 20e-6, p99: 900e-6, max: 0.1 }, notices: [])
+  def summary(threads, policy: :fair, ready: 0.02, late: 0.0, wait: { count: 7, p50: 20e-6, p99: 900e-6, max: 0.1 }, notices: [])
     process = { running: 1.0, ready: ready, suspended: 5.0, wait: wait, hold: NONE,
                 switches: { voluntary: 5, preempted: 2 }, preemptions: 3, parks: 4, park_timeouts: 0, retries: 6,
                 threads: threads.size }
-    stats = { policy: policy, preempt: :signal, quantum_ms: 100.0, wall: 12.34, process: process, threads: threads }
+    stats = { policy: policy, preempt: :signal, quantum_ms: 100.0, wall: 12.34, process: process, threads: threads,
+              blame: { samples: 9, weight: 0.9, late: late, folded: 0, stacks: [] } }
     Headway::Summary.new(stats, notices: notices, pid: 42, program: "/srv/app.rb", ruby: "3.4.1").to_s
   end
 

@@ -104,7 +104,7 @@ heavier(const void *a, const void *b)
     return (left->weight_ns < right->weight_ns) - (left->weight_ns > right->weight_ns);
 }
 
-/* Native.blame(most) -> [samples, weight in seconds, folded stacks, [[weight, samples, [[method, file, line], …]], …]] */
+/* Native.blame(most) -> [samples, weight in seconds, of that late, folded stacks, [[weight, samples, [[method, file, line], …]], …]] */
 static VALUE
 blame(VALUE self, VALUE most)
 {
@@ -127,7 +127,11 @@ blame(VALUE self, VALUE most)
         rb_ary_push(rows, rb_ary_new_from_args(3, DBL2NUM((double)stack.weight_ns / 1e9), ULL2NUM(stack.samples), frames_array(&stack)));
     }
     ALLOCV_END(memory);
-    return rb_ary_new_from_args(4, ULL2NUM(samples), DBL2NUM((double)weight_ns / 1e9), ULL2NUM(hw_stacks.folded), rows);
+    pthread_mutex_lock(&hw_runtime.lock);
+    uint64_t late_ns = hw_runtime.scheduler.attribution.late_ns;
+    pthread_mutex_unlock(&hw_runtime.lock);
+    return rb_ary_new_from_args(5, ULL2NUM(samples), DBL2NUM((double)weight_ns / 1e9), DBL2NUM((double)late_ns / 1e9),
+                                ULL2NUM(hw_stacks.folded), rows);
 }
 
 /* -- keeping the code alive --------------------------------------------------------------------------------------------- */

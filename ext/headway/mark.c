@@ -1,5 +1,5 @@
 /* Headway.mark: spans and instants of the program's own. Costs a look at a flag when nothing records. A span that is no block, as
- * frameworks announce theirs, is begun and ended by Native.begin_mark and Native.end_mark. */
+ * frameworks announce theirs, is begun by Native.begin_mark or begin_part and ended by Native.end_mark. */
 #include "definitions.h"
 #include "feed.h"
 
@@ -67,21 +67,35 @@ mark(VALUE self, VALUE name)
     return block ? rb_ensure(yield_mark, Qnil, end_mark, (VALUE)&mark) : Qnil;
 }
 
-/* The recording's number (as much of it as there is room for), the thread's and the name's in one Integer. */
-#define NAME_BITS 24
+/* In one Integer: the recording's number (as much of it as there is room for), the thread's, whether it is a part, the name's. */
+#define NAME_BITS 23
+#define PART_BITS 1
 #define THREAD_BITS 32
 #define BITS(value, count) ((value) & ((UINT64_C(1) << (count)) - 1))
 
-/* Native.begin_mark(name) -> what end_mark takes, nil when nothing records */
 static VALUE
-begin_mark(VALUE self, VALUE name)
+begin_span(VALUE name, uint8_t part)
 {
     struct hw_thread *record = hw_record_takes() ? hw_record_of(rb_thread_current()) : NULL;
     if (record == NULL) return Qnil;
     hw_definitions_refresh(hw_now_ns());
     uint32_t number = name_number(name);
-    hw_feed_aside(&hw_runtime, HW_TRACE_MARK_BEGIN, record->number, number, hw_now_ns());
-    return ULL2NUM((recorder->session << THREAD_BITS | record->number) << NAME_BITS | number);
+    hw_feed_span(&hw_runtime, HW_TRACE_MARK_BEGIN, record->number, number, part, hw_now_ns());
+    return ULL2NUM(((recorder->session << THREAD_BITS | record->number) << PART_BITS | part) << NAME_BITS | number);
+}
+
+/* Native.begin_mark(name) -> what end_mark takes, nil when nothing records */
+static VALUE
+begin_mark(VALUE self, VALUE name)
+{
+    return begin_span(name, 0);
+}
+
+/* Native.begin_part(name) -> the same, of a span that is no work of its own */
+static VALUE
+begin_part(VALUE self, VALUE name)
+{
+    return begin_span(name, HW_MARK_PART);
 }
 
 /* Native.end_mark(what begin_mark returned, a better name or nil), on any thread */
@@ -89,10 +103,11 @@ static VALUE
 end_begun_mark(VALUE self, VALUE begun, VALUE name)
 {
     if (NIL_P(begun) || !hw_record_takes()) return Qnil;
-    uint64_t bits = NUM2ULL(begun), session = recorder->session << (NAME_BITS + THREAD_BITS);
-    if (session != bits - BITS(bits, NAME_BITS + THREAD_BITS)) return Qnil;
-    uint32_t thread = (uint32_t)BITS(bits >> NAME_BITS, THREAD_BITS), begun_name = (uint32_t)BITS(bits, NAME_BITS);
-    hw_feed_aside(&hw_runtime, HW_TRACE_MARK_END, thread, begun_name, hw_now_ns());
+    uint64_t bits = NUM2ULL(begun), session = recorder->session << (NAME_BITS + PART_BITS + THREAD_BITS);
+    if (session != bits - BITS(bits, NAME_BITS + PART_BITS + THREAD_BITS)) return Qnil;
+    uint32_t thread = (uint32_t)BITS(bits >> (NAME_BITS + PART_BITS), THREAD_BITS), begun_name = (uint32_t)BITS(bits, NAME_BITS);
+    uint8_t part = (uint8_t)BITS(bits >> NAME_BITS, PART_BITS);
+    hw_feed_span(&hw_runtime, HW_TRACE_MARK_END, thread, begun_name, part, hw_now_ns());
     uint32_t number = NIL_P(name) ? begun_name : name_number(name);
     if (number != begun_name) hw_feed_aside(&hw_runtime, HW_TRACE_MARK_NAME, thread, number, hw_now_ns());
     return Qnil;
@@ -102,6 +117,7 @@ void
 hw_mark_init(VALUE headway, VALUE native)
 {
     rb_define_singleton_method(native, "begin_mark", begin_mark, 1);
+    rb_define_singleton_method(native, "begin_part", begin_part, 1);
     rb_define_singleton_method(native, "end_mark", end_begun_mark, 2);
     rb_ext_ractor_safe(true); /* other Ractors' threads have no record: there it only yields */
     rb_define_singleton_method(headway, "mark", mark, 1);

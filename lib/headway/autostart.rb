@@ -30,6 +30,11 @@ module Headway
         record_program(ENV["HEADWAY_RECORD"]) if ENV["HEADWAY_RECORD"]
       rescue LoadError, StandardError => error
         say_once("does nothing here: #{error.message.lines.first.to_s.chomp}")
+      rescue Interrupt
+        # Of the program nothing has begun, so nothing of it is to be told or unwound.
+        trap("INT", "SYSTEM_DEFAULT")
+        Process.kill("INT", Process.pid)
+        sleep 1
       end
 
       private

@@ -131,8 +131,9 @@ module Headway
          Processors.count]
       end
 
+      # Where no locale is set, words are bytes, and may not go together with one the program set.
       def command
-        [$PROGRAM_NAME, *ARGV].join(" ").scrub("?")
+        [$PROGRAM_NAME, *ARGV].map { |word| word.to_s.b }.join(" ").force_encoding(Encoding::UTF_8).scrub("?")
       end
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "base"
+require_relative "draft"
 require_relative "report/document"
 
 module Headway
@@ -76,16 +77,14 @@ module Headway
       # Half a report is none, and would be taken for one; and one that is there stays until this one is whole.
       def write_file(path, &)
         target = File.exist?(path) ? File.realpath(path) : path
-        part = "#{target}.#{Process.pid}.part" if replaceable?(target)
-        File.open(part || target, "wb", &)
-        return unless part
+        return File.open(target, "wb", &) unless replaceable?(target)
 
-        File.chmod(File.stat(target).mode, part) if File.exist?(target)
-        File.rename(part, target)
+        Draft.write(target, "#{target}.#{Process.pid}.part") do |draft|
+          File.open(draft, "wb", &)
+          File.chmod(File.stat(target).mode, draft) if File.exist?(target)
+        end
       rescue SystemCallError => error
         raise Error, cannot_write(path, error)
-      ensure
-        File.delete(part) if part && File.exist?(part) # also after an interrupt
       end
 
       def replaceable?(path) = File.writable?(File.dirname(path)) && (File.file?(path) || !File.exist?(path))

@@ -46,14 +46,15 @@ module Headway
     end
 
     # @param most [Integer] stacks at the most
-    # @return [Hash] what held the GVL while others waited; weight: waiting threads x seconds
+    # @return [Hash] what held the GVL while others waited; weight: waiting threads x seconds; late: of that, what was behind code
+    #   that heeded no interrupt for 50 ms and longer
     def self.blame(most = BLAME_STACKS)
-      samples, weight, folded, rows = Native.blame(most)
+      samples, weight, late, folded, rows = Native.blame(most)
       stacks = rows.map do |row_weight, count, frames|
         { weight: row_weight, samples: count,
           frames: frames.map { |method, file, line| { method: method, file: file, line: line } } }
       end
-      { samples: samples, weight: weight, folded: folded, stacks: stacks }
+      { samples: samples, weight: weight, late: late, folded: folded, stacks: stacks }
     end
 
     # @param rows [Array] as the native snapshot has them

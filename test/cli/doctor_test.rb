@@ -35,6 +35,17 @@ class DoctorTest < Minitest::Test
     end
   end
 
+  # As on a busy machine, where the round without hooks may take longer.
+  def test_no_cost_is_below_zero
+    require "headway/cli/doctor/check"
+    require "headway/cli/doctor/workings"
+    check = Headway::CLI::Doctor::Workings.send(:cost, [1322.0, -168.4, 601.0])
+
+    assert_equal "601 ns a hook event (at most 1322, 3 measurements, the least lost in the machine's noise)", check.detail
+    assert_equal({ "event_ns" => { "median" => 601.0, "min" => 0.0, "max" => 1322.0, "n" => 3 } }, check.figures)
+    assert_equal "601 ns a hook event (168 to 1322, 3 measurements)", Headway::CLI::Doctor::Workings.send(:cost, [1322.0, 168.4, 601.0]).detail
+  end
+
   def test_the_environment_is_judged
     measured do
       result = headway("doctor", env: { "HEADWAY_POLICY" => "nope", "RUBY_THREAD_DEFAULT_QUANTUM_MS" => "20",

@@ -26,6 +26,17 @@ class RunRecordTest < Minitest::Test
     end
   end
 
+  # As in a container, where no locale is set; one word the program's own, one of the command line.
+  def test_the_command_is_readable_where_no_locale_is_set
+    in_directory do |directory|
+      File.write(File.join(directory, "spät.rb"), "$PROGRAM_NAME = \"gr\u00fc\u00dfe\"")
+      result = headway("run", "--record", "out.headway", "--", RbConfig.ruby, "spät.rb", "für", chdir: directory, env: { "LC_ALL" => "C" })
+
+      assert_quiet_success result
+      assert_equal ["spät.rb für"], [Headway::Trace.open(File.join(directory, "out.headway")).to_h[:processes].first[:command]]
+    end
+  end
+
   def test_children_write_files_of_their_own
     in_directory do |directory|
       code = "#{PROGRAM}fork { #{PROGRAM} }; Process.wait; system(RbConfig.ruby, '-e', #{PROGRAM.dump}); exec(RbConfig.ruby, '-e', #{PROGRAM.dump})"
@@ -149,6 +160,24 @@ class RunRecordTest < Minitest::Test
     code = "n = 0; trap(:INT) { n += 1 }; $stdout.sync = true; puts $$; sleep 0.01 until n > 0; sleep 2; puts n"
     supervised(code) { |run| Process.kill(:INT, run) }
     supervised(code) { |run| Process.kill(:INT, -run) }
+  end
+
+  def test_an_interrupt_before_the_command_begins_shows_no_stack
+    result = Harness::RubyProcess.eval("require 'headway/cli/supervision'; p Headway::CLI::Supervision.run { Process.kill(:INT, $$); sleep 5 }.termsig")
+    assert_equal ["2\n", ""], [result.out, result.err]
+
+    result = Harness::RubyProcess.eval(<<~RUBY)
+      loading = TracePoint.new(:class) do |point|
+        next unless point.path.end_with?("headway/base.rb")
+        loading.disable
+        Process.kill(:INT, $$)
+        sleep 5
+      end
+      loading.enable
+      require "headway/autostart"
+      puts 1
+    RUBY
+    assert_equal ["", "", 2], [result.out, result.err, result.status.termsig]
   end
 
   def test_each_interrupt_is_told_from_those_before_it

@@ -6,6 +6,22 @@ require "cli/command_line"
 class UsageTest < Minitest::Test
   include CommandLine
 
+  def test_an_interrupt_while_it_loads_shows_no_stack
+    in_directory do |directory|
+      File.write(File.join(directory, "interrupt.rb"), <<~RUBY)
+        loading = TracePoint.new(:class) do |point|
+          next unless point.path.end_with?("headway/platform.rb")
+          loading.disable
+          Process.kill(:INT, $$)
+          sleep 5
+        end
+        loading.enable
+      RUBY
+      result = headway("--version", env: { "RUBYOPT" => "-r#{directory}/interrupt.rb" })
+      assert_equal ["", "", 130], [result.out, result.err, result.status.exitstatus]
+    end
+  end
+
   def test_help
     [["--help"], ["-h"], ["help"], ["run", "--help"], ["run", "-h"], ["help", "run"], ["doctor", "--help"]].each do |arguments|
       result = headway(*arguments)
@@ -54,6 +70,7 @@ class UsageTest < Minitest::Test
 
   def test_options
     assert_bad_usage(/unknown option --frob \(headway run --help/, headway("run", "--frob", "true"))
+    assert_bad_usage(/unknown option --quantum-ms, did you mean --quantum\? \(headway run --help/, headway("run", "--quantum-ms", "5", "true"))
     assert_bad_usage(/unknown option -x/, headway("run", "-x", "true"))
     assert_bad_usage(/--summary/, headway("run", "--summary=yes", "true"))
     assert_bad_usage(/ambiguous option: --p /, headway("run", "--p", "fair", "true"))

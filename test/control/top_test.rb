@@ -170,6 +170,14 @@ class TopTest < Minitest::Test
     end
   end
 
+  def test_a_dumb_terminal_is_shown_one_picture
+    program = program(BUSY)
+    in_terminal(program.pid.to_s, env: { "TERM" => "dumb" }) do |terminal|
+      terminal.await_raw(/\AHeadway .*GVL held.*THREAD/m)
+      refute_includes terminal.all, "\e"
+    end
+  end
+
   def test_the_process_ends_meanwhile
     program = program(BUSY)
     pid = program.pid
@@ -266,12 +274,12 @@ class TopTest < Minitest::Test
   def widths(frame) = frame.split("\r\n").map(&:length)
 
   # Runs headway top in a terminal; after the block it must end, and leave the terminal as it was.
-  def in_terminal(*words, size: [30, 120], status: 0, ruby: [])
+  def in_terminal(*words, size: [30, 120], status: 0, ruby: [], env: {})
     PTY.open do |master, slave|
       slave.winsize = size
       before = slave.console_mode
       settings = stty(slave)
-      pid = Process.spawn(CLEAN.merge("HEADWAY_CONTROL_DIR" => @sockets, "TERM" => "xterm"), RbConfig.ruby, "--disable=gems", "-e", OWN_TERMINAL,
+      pid = Process.spawn(CLEAN.merge("HEADWAY_CONTROL_DIR" => @sockets, "TERM" => "xterm").merge(env), RbConfig.ruby, "--disable=gems", "-e", OWN_TERMINAL,
                           slave.path, RbConfig.ruby, *ruby, CommandLine::EXE, "top", *words, in: slave, out: slave, err: slave)
       terminal = Terminal.new(self, master, slave, pid)
       yield terminal

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fiber_scheduler/scheduled"
+require "headway/report"
 
 # Turns of the loop that are too long.
 class FiberSchedulerStallsTest < Minitest::Test
@@ -58,8 +59,9 @@ class FiberSchedulerStallsTest < Minitest::Test
         Headway.stop
       RUBY
       assert_predicate result, :success?, result.to_s
-      marks = Headway::Trace.open(path).to_h[:marks]
-      assert_match(/\Aloop stall: /, marks.map { |mark| mark[:name] }.join, marks.inspect)
+      data = Headway::Trace.open(path).to_h
+      assert_match(/^loop stall of \d+ ms: .*hold_the_loop/, data[:marks].map { |mark| mark[:name] }.join("\n"))
+      assert_match(/ The event loop stood still .* in `.*hold_the_loop` /, Headway::Report::Headline.of(data))
     end
   end
 

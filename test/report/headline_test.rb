@@ -114,6 +114,22 @@ class HeadlineTest < Minitest::Test
     assert_match(/\Aio spent /, headline(MadeTrace.new(threads: [main, *computing, { name: "io", segments: [[:ready, 0.8], [:suspended, 2.2]] }])))
   end
 
+  # Nobody waits for the GVL where a single thread does all, and still everything does.
+  def test_an_event_loop_that_stood_still
+    loop_of = lambda do |*names|
+      MadeTrace.new(threads: [{ name: "main", segments: [[:running, 3.0], [:suspended, 1.0]] }],
+                    marks: names.map { |name| { thread: 0, name: name, start_s: 1.0, end_s: nil } })
+    end
+    hash, sort = "loop stall of 1200 ms: /srv/app/models/user.rb:12:in 'User#hash'", "loop stall of 400 ms: a.rb:3:in `block in sort'"
+
+    assert_equal "Only one thread ran, so nobody waited. The event loop stood still for 1.20 s in `User#hash` (models/user.rb:12).",
+                 headline(loop_of[hash])
+    assert_match(/waited\. The event loop stood still 2 times, for 800 ms in all, in `block in sort` \(a\.rb:3\)\.\z/, headline(loop_of[sort, sort]))
+    assert_match(/ 3 times, for 2\.00 s in all, for 1\.20 s of that in `User#hash` /, headline(loop_of[sort, hash, sort]))
+    assert_match(/ The event loop stood still for 90\.0 ms\.\z/, headline(loop_of["loop stall of 90 ms: no stack"]))
+    refute_includes headline(loop_of["loop stall of 20 ms: no stack"]), "event loop"
+  end
+
   def test_nothing_to_complain_of
     assert_equal "The trace is empty: no thread was seen while it was recorded.", headline(MadeTraces.empty)
     assert_equal "Only one thread ran, so nobody waited.", headline(MadeTraces.single)

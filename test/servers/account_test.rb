@@ -136,6 +136,27 @@ class AccountTest < Harness::TrapTest
     end
   end
 
+  # As a query at the application's start is, which predictions took for a request.
+  def test_a_part_is_a_span_and_no_work_of_its_own
+    require "tmpdir"
+    Dir.mktmpdir do |directory|
+      file = File.join(directory, "out.headway")
+      with_headway do
+        Headway::Recorder.start(file: file)
+        Headway::Native.end_mark(Headway::Native.begin_part("query"), nil)
+        request = Headway::Native.begin_mark("request")
+        Headway::Native.end_mark(Headway::Native.begin_part("query"), nil)
+        Headway::Native.end_mark(request, nil)
+        Headway::Recorder.stop
+      end
+      read = Headway::Trace.open(file).to_h
+      assert_equal %w[query query request], read[:marks].map { |mark| mark[:name] }.sort
+      read[:marks].each { |mark| refute_nil mark[:end_s] }
+      assert_equal [["request", 1]], read[:work].map { |work| work.values_at(:name, :count) }
+      assert_equal ["request"], Headway::Workload.open(file).kinds.map(&:name)
+    end
+  end
+
   private
 
   def histories

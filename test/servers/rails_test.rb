@@ -122,9 +122,11 @@ class RailsTest < Minitest::Test
     assert_match(/Completed 200 OK in .*GVL wait: [\d.]+ms/, @rails.output)
 
     get(@port, "/stop")
-    marks = Headway::Trace.open(File.join(@directory, "out.headway")).to_h[:marks].map { |mark| mark[:name] }.uniq
+    trace = Headway::Trace.open(File.join(@directory, "out.headway")).to_h
+    marks = trace[:marks].map { |mark| mark[:name] }.uniq
     ["ItemsController#show", "sql Item Load", "cache_read", "perform Polish", "GET /items/:id"].each { |name| assert_includes marks, name }
     assert marks.any? { |name| name.start_with?("render ") }, marks.inspect
+    assert_empty trace[:work].map { |work| work[:name] }.grep(/\A(sql|render|cache)/), "a query at the start is no work of its own"
   end
 
   def test_what_is_mounted_is_named_with_its_place

@@ -103,6 +103,7 @@ hw_attribution_wait_starts(struct hw_attribution *a, struct hw_thread *thread, u
     if (a->alone) end_loneliness(a);
     waits->waiting = true;
     waits->since_ns = a->now_ns;
+    if (a->waiting == 0) a->pressed_ns = a->now_ns;
     if (a->waiting++ == 0 && a->holder == HW_SLOT_NOBODY) a->alone = waits;
     else memcpy(waits->held_before_ns, a->held_ns, a->used * sizeof(uint64_t));
 }
@@ -141,6 +142,7 @@ change_holder(struct hw_attribution *a, uint8_t slot, uint64_t now)
     if (a->alone) end_loneliness(a);
     a->holder = slot;
     a->sampled_ns = a->caused_ns[slot];
+    a->pressed_ns = a->now_ns;
 }
 
 void
@@ -164,6 +166,8 @@ hw_attribution_sample(struct hw_attribution *a, uint64_t now)
     if (a->holder == HW_SLOT_NOBODY) return 0;
     uint64_t weight_ns = a->caused_ns[a->holder] - a->sampled_ns;
     a->sampled_ns = a->caused_ns[a->holder];
+    if (a->now_ns - a->pressed_ns >= HW_WAITED_LATE_NS) a->late_ns += weight_ns;
+    a->pressed_ns = a->now_ns;
     return weight_ns;
 }
 
@@ -184,7 +188,8 @@ hw_attribution_reset(struct hw_attribution *a, struct hw_thread *threads, uint64
     advance(a, now);
     if (a->alone) end_loneliness(a);
     memset(a->caused_ns, 0, sizeof(a->caused_ns));
-    a->sampled_ns = 0;
+    a->sampled_ns = a->late_ns = 0;
+    a->pressed_ns = a->now_ns;
     for (struct hw_thread *thread = threads; thread; thread = thread->next) {
         struct hw_waits *waits = &thread->waits;
         memset(waits->waited_ns, 0, sizeof(waits->waited_ns));

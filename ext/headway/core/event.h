@@ -19,7 +19,7 @@
     EACH(GC_START, 7, "gc_start")       /* thread: who runs it */                                                              \
     EACH(GC_END, 8, "gc_end")                                                                                                  \
     EACH(MARK_BEGIN, 9, "mark_begin")   /* value: string id, of the three marks */                                             \
-    EACH(MARK_END, 10, "mark_end")                                                                                             \
+    EACH(MARK_END, 10, "mark_end")      /* detail, of both: 1 HW_MARK_PART */                                                  \
     EACH(MARK, 11, "mark")              /* an instant */                                                                       \
     EACH(BLAME, 12, "blame")            /* thread: the holder; value: stack id */                                              \
     EACH(KNOWN, 13, "known")            /* the thread is there; value: its state, an enum hw_state */                          \
@@ -31,6 +31,10 @@ enum hw_trace_kind {
     HW_TRACE_KINDS(EACH)
 #undef EACH
 };
+
+/* A span that is part of something else, as a query is, and never work of its own: not even where what it is part of isn't marked
+ * or was begun before the trace. */
+#define HW_MARK_PART 1
 
 struct hw_trace_event {
     uint64_t time_ns; /* CLOCK_MONOTONIC */

@@ -69,9 +69,15 @@ hw_feed_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event eve
 void
 hw_feed_aside(struct hw_runtime *rt, enum hw_trace_kind kind, uint32_t thread, uint32_t value, uint64_t now)
 {
+    hw_feed_span(rt, kind, thread, value, 0, now);
+}
+
+void
+hw_feed_span(struct hw_runtime *rt, enum hw_trace_kind kind, uint32_t thread, uint32_t name, uint8_t detail, uint64_t now)
+{
     if (!hw_recording(&rt->recorder)) return;
     pthread_mutex_lock(&rt->lock);
-    hw_record(&rt->recorder, kind, thread, value, now);
+    hw_record_detailed(&rt->recorder, kind, thread, name, detail, now);
     pthread_mutex_unlock(&rt->lock);
 }
 

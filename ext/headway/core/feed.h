@@ -11,6 +11,8 @@ void hw_feed_event(struct hw_runtime *runtime, struct hw_thread *thread, enum hw
                    uint64_t waited_ns, uint64_t now);
 /* Lock not held: what is no thread event, marks, collections and blame. */
 void hw_feed_aside(struct hw_runtime *runtime, enum hw_trace_kind kind, uint32_t thread, uint32_t value, uint64_t now);
+void hw_feed_span(struct hw_runtime *runtime, enum hw_trace_kind kind, uint32_t thread, uint32_t name, uint8_t detail,
+                  uint64_t now);
 void hw_feed_started(struct hw_runtime *runtime, const struct hw_thread *thread, uint64_t now);
 
 /* Every living thread's state. */

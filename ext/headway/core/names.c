@@ -65,12 +65,28 @@ is_short_for(const char *native, const char *full)
     return false;
 }
 
+/* Room may have ended within a character. */
+static void
+drop_cut_character(char *name)
+{
+    size_t length = strlen(name), start = length;
+    if (length < NATIVE_LONGEST) return;
+    while (start > 0 && ((unsigned char)name[start - 1] & 0xC0) == 0x80) start--;
+    if (start == 0) return;
+    unsigned char lead = (unsigned char)name[--start];
+    size_t whole = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 0;
+    if (length - start < whole) name[start] = '\0';
+}
+
 bool
 hw_name_of(const struct hw_naming *naming, char *name, size_t capacity)
 {
     char native[NATIVE_LONGEST + 1];
     const char *found = naming->told;
-    if (!naming->main && native_name(naming->native_id, native) && !is_short_for(native, naming->told)) found = native;
+    if (!naming->main && native_name(naming->native_id, native) && !is_short_for(native, naming->told)) {
+        drop_cut_character(native);
+        found = native;
+    }
     if (found[0]) snprintf(name, capacity, "%s", found);
     else if (naming->main) snprintf(name, capacity, "main");
     else snprintf(name, capacity, "thread %u", naming->number);

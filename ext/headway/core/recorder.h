@@ -127,11 +127,18 @@ hw_recording(struct hw_recorder *recorder)
 }
 
 static inline void
-hw_record(struct hw_recorder *recorder, enum hw_trace_kind kind, uint32_t thread, uint32_t value, uint64_t now)
+hw_record_detailed(struct hw_recorder *recorder, enum hw_trace_kind kind, uint32_t thread, uint32_t value, uint8_t detail,
+                   uint64_t now)
 {
     if (!hw_recording(recorder)) return;
-    struct hw_trace_event event = { .time_ns = now, .thread = thread, .value = value, .kind = (uint8_t)kind };
+    struct hw_trace_event event = { .time_ns = now, .thread = thread, .value = value, .kind = (uint8_t)kind, .detail = detail };
     hw_ring_push(&recorder->ring, &event);
+}
+
+static inline void
+hw_record(struct hw_recorder *recorder, enum hw_trace_kind kind, uint32_t thread, uint32_t value, uint64_t now)
+{
+    hw_record_detailed(recorder, kind, thread, value, 0, now);
 }
 
 /* A buffer for definitions (strings, frames, stacks, threads) on their way to the file of mode stream; locked until _done. */

@@ -10,6 +10,15 @@
 
 /* -- events -------------------------------------------------------------------------------------------------------------- */
 
+/* A part begins and ends no request, wherever it is. */
+static void
+mark(struct reading *r, struct reading_thread *t, const struct hw_trace_event *event)
+{
+    if (event->detail & HW_MARK_PART) return;
+    if (event->kind == HW_TRACE_MARK_BEGIN) hw_reading_begin_mark(r, t, event->value);
+    else hw_reading_end_mark(r, t, event->value);
+}
+
 static void
 thread_event(struct reading *r, struct reading_thread *t, const struct hw_trace_event *event)
 {
@@ -23,8 +32,7 @@ thread_event(struct reading *r, struct reading_thread *t, const struct hw_trace_
       case HW_TRACE_KNOWN:
         if (event->value < HW_STATE_COUNT) hw_reading_enter(r, t, (enum hw_state)event->value);
         break;
-      case HW_TRACE_MARK_BEGIN: hw_reading_begin_mark(r, t, event->value); break;
-      case HW_TRACE_MARK_END: hw_reading_end_mark(r, t, event->value); break;
+      case HW_TRACE_MARK_BEGIN: case HW_TRACE_MARK_END: mark(r, t, event); break;
       case HW_TRACE_MARK_NAME: hw_reading_name_mark(r, t, event->value); break;
       default: break;
     }

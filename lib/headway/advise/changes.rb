@@ -7,15 +7,19 @@ module Headway
   module Advise
     # A setting as what one pastes: a diff for the server's own file, variables for its environment, and words for the rest.
     class Changes
-      # A file of the server that has thread and process counts: how it is told, and its lines.
-      Server = Data.define(:name, :command, :file, :threads, :processes)
+      # A server that has thread and process counts in a file, which its command line overrules: how it is told, the file's lines,
+      # and the line's words.
+      Server = Data.define(:name, :command, :file, :threads, :processes, :words)
 
       SERVERS = [
         Server.new(name: "Puma", command: /\bpuma\b|\brails\s+s(erver)?\b/i, file: "config/puma.rb",
                    threads: [/\A\s*threads\b[^\r\n]*/, ->(count) { "threads #{count}, #{count}" }],
-                   processes: [/\A\s*workers\b[^\r\n]*/, ->(count) { "workers #{count == 1 ? 0 : count}" }]),
+                   processes: [/\A\s*workers\b[^\r\n]*/, ->(count) { "workers #{count == 1 ? 0 : count}" }],
+                   words: { threads: [/(?<=\s)(?:-t ?|--threads[ =])\K\d+(?::\d+)?(?!\S)/, ->(count) { "#{count}:#{count}" }],
+                            processes: [/(?<=\s)(?:-w ?|--workers[ =])\K\d+(?!\S)/, ->(count) { count == 1 ? "0" : count.to_s }] }),
         Server.new(name: "Sidekiq", command: /\bsidekiq\b/i, file: "config/sidekiq.yml",
-                   threads: [/\A\s*:?concurrency:[^\r\n]*/, ->(count) { ":concurrency: #{count}" }], processes: nil)
+                   threads: [/\A\s*:?concurrency:[^\r\n]*/, ->(count) { ":concurrency: #{count}" }], processes: nil,
+                   words: { threads: [/(?<=\s)(?:-c ?|--concurrency[ =])\K\d+(?!\S)/, ->(count) { count.to_s }] })
       ].freeze
       # Where Headway is in the server already.
       PLUGIN = /\A\s*(plugin[\s(]+:headway\b|Headway::Sidekiq\.install\b)/
@@ -32,7 +36,7 @@ module Headway
       def initialize(workload, from, to, directory: ".")
         @command = workload.typical_process[:command]
         server = SERVERS.find { |one| one.command.match?(@command) }
-        @line = CommandLine.new(@command, server&.name)
+        @line = CommandLine.new(@command, server&.words || {})
         @server = server&.with(file: @line.file || server.file)
         @from = from
         @to = to

@@ -7,18 +7,13 @@ module Headway
     # What a server's command line says, which its file can't overrule: where that file is, and counts.
     class CommandLine
       FILE = /\s(?:-C|--config)[ =]?([^\s-]\S*)/
-      COUNTS = {
-        "Puma" => { threads: [/(?<=\s)(?:-t ?|--threads[ =])\K\d+(?::\d+)?(?!\S)/, ->(count) { "#{count}:#{count}" }],
-                    processes: [/(?<=\s)(?:-w ?|--workers[ =])\K\d+(?!\S)/, ->(count) { count == 1 ? "0" : count.to_s }] },
-        "Sidekiq" => { threads: [/(?<=\s)(?:-c ?|--concurrency[ =])\K\d+(?!\S)/, ->(count) { count.to_s }] }
-      }.freeze
-      private_constant :FILE, :COUNTS
+      private_constant :FILE
 
       # @param command [String]
-      # @param server [String, nil] its name
-      def initialize(command, server)
+      # @param counts [Hash{Symbol => Array(Regexp, Proc)}] of :threads and :processes, where one is in it and how it is written
+      def initialize(command, counts)
         @command = command
-        @counts = COUNTS.fetch(server, {})
+        @counts = counts
       end
 
       # @return [String, nil] the file it names

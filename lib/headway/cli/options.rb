@@ -57,10 +57,16 @@ module Headway
         exit
       end
 
+      # What did_you_mean, which Ruby has and needn't load, makes OptionParser add to its message.
+      def meant(error)
+        names = error.message.lines.drop(1).join(" ").delete_prefix("Did you mean?").split
+        error.args.first.start_with?("--") && names.any? ? ", did you mean #{names.map { |name| "--#{name}" }.join(" or ")}?" : ""
+      end
+
       def checked
         yield
       rescue OptionParser::InvalidOption => error
-        raise UsageError, "unknown option #{error.args.first} (headway #{@command} --help lists them)"
+        raise UsageError, "unknown option #{error.args.first}#{meant(error)} (headway #{@command} --help lists them)"
       rescue OptionParser::MissingArgument => error
         raise UsageError, "#{error.args.first} needs a value (headway #{@command} --help says which)"
       rescue OptionParser::ParseError => error

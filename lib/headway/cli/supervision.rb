@@ -46,6 +46,7 @@ module Headway
 
         # Only once signals are forwarded: one that ended this process before that must not leave the command alone.
         def become(ready)
+          trap("INT", "SYSTEM_DEFAULT") # Ctrl-C before there is a command ends it without words
           exit!(1) unless ready.read(1)
           yield
         rescue UsageError => error

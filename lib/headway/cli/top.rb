@@ -24,17 +24,20 @@ module Headway
           pid = ProcessArgument.pid(pid)
           return print_json(named_stats(pid)) if options[:json]
 
-          options[:once] || !$stdout.tty? ? once(pid, options) : watch(pid, options)
+          options[:once] || !screen? ? once(pid, options) : watch(pid, options)
         end
 
         private
+
+        # An editor's shell is a terminal, and shows as text what would move a cursor.
+        def screen? = $stdout.tty? && ENV["TERM"] != "dumb"
 
         def parser(options)
           require_relative "top/columns"
           Options.new("top", "[options] [PID]") do |parser|
             parser.on("--interval S", "seconds between refreshes (1)") { |value| options[:interval] = interval(value) }
             parser.on("--sort KEY", "#{Columns::SORTS.keys.join(", ")} (wait)") { |value| options[:sort] = sort(value) }
-            parser.on("--once", "print once, as when the output is no terminal") { options[:once] = true }
+            parser.on("--once", "print once, as when the output is no terminal, or a dumb one") { options[:once] = true }
             parser.on("--json", "print one JSON object") { options[:json] = true }
             parser.separator("")
             parser.separator("Without a PID: the processes of yours that run Headway.")

@@ -13,6 +13,8 @@ module Headway
     class Stalls
       # So many are kept; of older ones only their number is known.
       KEPT = 32
+      PLACE = /\A.*?:\d+(?=:)/m
+      private_constant :PLACE
 
       # @param threshold [Numeric] seconds
       # @param callback [#call, nil] called on the loop with each {Stall}
@@ -56,8 +58,20 @@ module Headway
         @longest = seconds if seconds > @longest
         @kept.shift if @kept.size == KEPT
         @kept << stall
-        Headway.mark("loop stall: #{stack&.first || "no stack"}")
+        Headway.mark(name(seconds, stack)) if Recorder.recording?
         @failures.watch { @callback.call(stall) } if @callback
+      end
+
+      # {Report::Stalls} reads it. Two digits: some 4,000 names are kept apart.
+      def name(seconds, stack)
+        ms = seconds * 1e3
+        "loop stall of #{ms.round(1 - Math.log10(ms).floor).to_i} ms: #{stack ? frame(stack) : "no stack"}"
+      end
+
+      # A function in C has the place of who calls it, which says more, and Ruby's own Ruby has one that says nothing.
+      def frame(stack)
+        lines = stack.reject { |line| line.start_with?("<internal:") }
+        lines.take_while { |line| line[PLACE] == lines.first[PLACE] }.last || stack.first
       end
     end
     private_constant :Stalls

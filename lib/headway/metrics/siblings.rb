@@ -2,6 +2,7 @@
 
 require "fileutils"
 require "json"
+require_relative "../draft"
 require_relative "../reason"
 
 module Headway
@@ -81,17 +82,13 @@ module Headway
         @reporter.report ? @published.first : [Metrics.worker, ::Process.pid, Metrics.collect]
       end
 
-      # Renamed into place, so that nobody reads half a file. A master that only forks has nothing to tell, and is no worker.
+      # A master that only forks has nothing to tell, and is no worker.
       def publish(families)
-        draft = "#{path}.new"
         @published = [[Metrics.worker, ::Process.pid, families], now]
         return unless Headway.started? || Metrics.worker?
 
-        File.write(draft, JSON.generate([Metrics.worker, families.map { |family| dump(family) }], allow_nan: true))
-        File.rename(draft, path)
-      rescue SystemCallError # the disk is full
-        FileUtils.rm_f(draft)
-        raise
+        text = JSON.generate([Metrics.worker, families.map { |family| dump(family) }], allow_nan: true)
+        Draft.write(path) { |draft| File.write(draft, text) }
       end
 
       def dump(family)

@@ -2,16 +2,18 @@
 
 module Headway
   module Rails
-    # While something records, what Rails does becomes spans in the trace: queries, templates, the cache, jobs, actions.
+    # While something records, what Rails does becomes spans in the trace: queries, templates, the cache, jobs, actions. The first
+    # three are parts of what goes on, be it only the application's start: no requests that predictions are about.
     class Markers
       EVENTS = /\A(?:sql\.active_record|render_\w+\.action_view|cache_\w+\.active_support|perform\.active_job|process_action\.action_controller)\z/
+      WHOLE = %w[perform.active_job process_action.action_controller].freeze
       VIEWS = %r{\A.*/app/views/}
-      private_constant :VIEWS
+      private_constant :WHOLE, :VIEWS
 
       def start(name, _id, payload)
         return unless Recorder.recording?
 
-        Integrations::Guard.masked("Headway's markers") { payload[:headway_mark] = Native.begin_mark(text(name, payload)) }
+        Integrations::Guard.masked("Headway's markers") { payload[:headway_mark] = begin_span(name, text(name, payload)) }
       end
 
       def finish(_name, _id, payload)
@@ -20,6 +22,8 @@ module Headway
       end
 
       private
+
+      def begin_span(event, name) = WHOLE.include?(event) ? Native.begin_mark(name) : Native.begin_part(name)
 
       def text(name, payload)
         case name

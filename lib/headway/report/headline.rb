@@ -4,6 +4,7 @@ require_relative "labels"
 require_relative "behind"
 require_relative "busy"
 require_relative "remedy"
+require_relative "stalls"
 
 module Headway
   module Report
@@ -49,13 +50,14 @@ module Headway
         @behind = Behind.new(data)
         @busy = Busy.new(data)
         @remedy = Remedy.new(data)
+        @stalls = Stalls.new(data, @busy, SLIGHT)
       end
 
       # @return [String]
       def to_s
         return "The trace is empty: no thread was seen while it was recorded." if @threads.empty?
 
-        [waiting, collecting].compact.join(" ")
+        [waiting, @stalls.sentence, collecting].compact.join(" ")
       end
 
       private

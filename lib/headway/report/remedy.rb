@@ -40,10 +40,7 @@ module Headway
       end
 
       # @return [String] a sentence, where the holder heeded no interrupt
-      def native_code
-        " No policy makes that give way: for 50 ms and longer it heeded no interrupt (native code that keeps the GVL, " \
-          "or no processor to run on)."
-      end
+      def native_code = " #{Summary::Verdict::NATIVE_CODE}"
 
       private
 

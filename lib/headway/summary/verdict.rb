@@ -12,7 +12,12 @@ module Headway
       CPU_BOUND = 0.1
       # Who held the GVL had less than this share of the waits: the rest of them the system let threads run late.
       CAUSED = 0.5
-      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :CAUSED
+      # From this share on of what was seen of the waits, no policy is to be recommended.
+      DEAF = 0.5
+      # What a report says then, too.
+      NATIVE_CODE = "No policy makes that give way: for 50 ms and longer it heeded no interrupt (native code that keeps the GVL, " \
+                    "or no processor to run on)."
+      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :CAUSED, :DEAF
 
       # @param stats [Hash] as {Headway.stats} returns it
       def initialize(stats)
@@ -46,13 +51,18 @@ module Headway
 
         holder = holder_for(thread)
         sentence << ", which #{Table.label(holder)} had most of (#{Text.duration(holder[:running])})" if holder
-        sentence << remedy << "."
+        deaf? ? sentence << ". " << NATIVE_CODE : sentence << remedy << "."
       end
 
       # A cause that isn't told apart is unknown, and then so is this.
       def free?
         caused = @threads.map { |thread| thread[:caused] }
         caused.all? && caused.sum < CAUSED * @process[:ready]
+      end
+
+      def deaf?
+        blame = @stats.fetch(:blame)
+        blame[:weight].positive? && blame[:late] >= DEAF * blame[:weight]
       end
 
       # Under fair, what is left comes from threads that block too; under the others nobody is let past.

@@ -5,6 +5,7 @@ require "fileutils"
 require "tmpdir"
 
 require_relative "../control/directory"
+require_relative "../draft"
 require_relative "../reason"
 require_relative "file_body"
 
@@ -58,7 +59,7 @@ module Headway
         alone do
           name = "#{client.pid}-#{Time.now.utc.strftime("%Y%m%dT%H%M%S.%LZ")}.headway"
           remove_old(MOST - 1)
-          draft("#{name}.part") { |part| dump(client, part) }
+          draft(name) { |part| dump(client, part) }
           remove_old(MOST)
           name
         end
@@ -130,16 +131,12 @@ module Headway
         raise Error.new(500, "captures can't be kept: #{fault}") if fault
       end
 
-      # Nobody sees half a file, and none is left.
       def draft(name)
-        part = File.join(@directory, name)
-        yield part
-        too_large = File.size(part) > FILE_BYTES
-        raise Error.new(413, "#{File.size(part)} bytes are too much, #{FILE_BYTES} are kept at most: give the flight recorder fewer events") if too_large
-
-        File.rename(part, part.delete_suffix(".part"))
-      ensure
-        FileUtils.rm_f(part)
+        Draft.write(File.join(@directory, name)) do |part|
+          yield part
+          too_large = File.size(part) > FILE_BYTES
+          raise Error.new(413, "#{File.size(part)} bytes are too much, #{FILE_BYTES} are kept at most: give the flight recorder fewer events") if too_large
+        end
       end
 
       def dump(client, part)
@@ -151,7 +148,7 @@ module Headway
 
       def write_report(path, page)
         require_relative "../report"
-        draft("#{File.basename(page)}.part") { |part| Report.html(Trace.open(path, lanes: true), part) } unless File.file?(page)
+        draft(File.basename(page)) { |part| Report.html(Trace.open(path, lanes: true), part) } unless File.file?(page)
       rescue Trace::Error, Report::Error => error
         raise Error.new(422, error.message.gsub("#{@directory}/", ""))
       end

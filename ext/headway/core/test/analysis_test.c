@@ -97,6 +97,17 @@ check_work(uint32_t string, uint64_t count, uint64_t time_ns, uint64_t running_n
     CHECK(count == 0, "no work %u", string);
 }
 
+TEST(a_part_is_a_mark_and_no_work)
+{
+    ANALYSE(EVENT(100, 1, RESUMED), EVENT(100, 1, MARK_BEGIN, .value = 1, .detail = HW_MARK_PART),
+            EVENT(110, 1, MARK_END, .value = 1, .detail = HW_MARK_PART), EVENT(120, 1, MARK_BEGIN, .value = 2),
+            EVENT(125, 1, MARK_END, .value = 2), EVENT(130, 1, SUSPENDED));
+    CHECK_EQUAL(2, analysis.mark_count);
+    check_work(1, 0, 0, 0, 0, 0);
+    check_work(2, 1, 5, 5, 0, 0);
+    hw_analysis_free(&analysis);
+}
+
 /* Request 1 of thread 1 becomes 7; inside it a mark of another name, and one of the same. Thread 2 waits behind request 4 of
  * thread 3, which lasts to the end. */
 TEST(work_is_what_outermost_marks_say)
@@ -270,7 +281,8 @@ TESTS(NAMED(a_wait_is_split_among_those_who_held_the_gvl),
       NAMED(blame_weighs_what_waited_since_the_hold_began_or_the_last_sample),
       NAMED(blame_is_late_when_one_waited_long_for_it_however_many_did),
       NAMED(marks_nest_and_end_with_their_thread), NAMED(marks_beyond_the_limit_are_folded),
-      NAMED(work_is_what_outermost_marks_say), NAMED(gc_is_counted_once_however_often_it_is_told), NAMED(what_is_under_way_at_the_end_counts_as_time_only),
+      NAMED(work_is_what_outermost_marks_say), NAMED(a_part_is_a_mark_and_no_work),
+      NAMED(gc_is_counted_once_however_often_it_is_told), NAMED(what_is_under_way_at_the_end_counts_as_time_only),
       NAMED(a_thread_that_resumes_takes_the_gvl_from_who_was_thought_to_have_it), NAMED(wait_buckets_are_in_order),
       NAMED(more_threads_than_are_kept_are_left_out),
       NAMED(threads_of_one_number_in_two_files_are_two), NAMED(ten_million_events))

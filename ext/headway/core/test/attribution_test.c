@@ -183,6 +183,29 @@ TEST(a_sample_weighs_the_waits_since_the_last_one)
     end();
 }
 
+TEST(a_sample_is_late_if_somebody_waited_long_for_it)
+{
+    start(3);
+    struct hw_attribution *a = &scheduler.attribution;
+    hw_scheduler_resumed(&scheduler, &threads[0], now, &orders);
+    pass(HW_WAITED_LATE_NS);
+    hw_scheduler_ready(&scheduler, &threads[1], now, &orders);
+    pass(HW_WAITED_LATE_NS - 1);
+    hw_attribution_sample(a, now);
+    CHECK_EQUAL(0, a->late_ns);
+    pass(HW_WAITED_LATE_NS);
+    hw_attribution_sample(a, now);
+    CHECK_EQUAL(HW_WAITED_LATE_NS, a->late_ns);
+    hw_scheduler_ready(&scheduler, &threads[2], now, &orders);
+    pass(HW_WAITED_LATE_NS - 1);
+    hw_scheduler_suspended(&scheduler, &threads[0], now, &orders);
+    hw_scheduler_resumed(&scheduler, &threads[1], now, &orders);
+    pass(1);
+    hw_attribution_sample(a, now); /* of another hold */
+    CHECK_EQUAL(HW_WAITED_LATE_NS, a->late_ns);
+    end();
+}
+
 /* More threads than slots, which come and go. */
 TEST(churn_adds_up)
 {
@@ -250,6 +273,7 @@ TESTS({ "any_events_add_up", any_events_add_up },
       { "a_quiet_thread_waits_for_nobody", a_quiet_thread_waits_for_nobody },
       { "a_wait_is_split_among_its_holders", a_wait_is_split_among_its_holders },
       { "a_sample_weighs_the_waits_since_the_last_one", a_sample_weighs_the_waits_since_the_last_one },
+      { "a_sample_is_late", a_sample_is_late_if_somebody_waited_long_for_it },
       { "churn_adds_up", churn_adds_up },
       { "an_ended_threads_slot_is_used_again", an_ended_threads_slot_is_used_again },
       { "a_reset_starts_at_zero_in_the_middle_of_a_wait", a_reset_starts_at_zero_in_the_middle_of_a_wait })

@@ -40,6 +40,12 @@ TEST(names)
     pthread_setname_np(pthread_self(), "connection_po*");
     check_name(false, here, "/app/connection_pool.rb:12", "/app/connection_pool.rb:12");
     check_name(false, here, "/app/connections.rb:12", "connection_po*");
+    pthread_setname_np(pthread_self(), "w\303\266rker-\346\227\245\346\234\254\350"); /* cut after the first of three bytes */
+    check_name(false, here, "", "w\303\266rker-\346\227\245\346\234\254");
+    pthread_setname_np(pthread_self(), "fifteen bytes \351"); /* of another encoding */
+    check_name(false, here, "", "fifteen bytes ");
+    pthread_setname_np(pthread_self(), "w\303\266rker-a-\346\227\245");
+    check_name(false, here, "", "w\303\266rker-a-\346\227\245");
 }
 
 TESTS({ "names", names })

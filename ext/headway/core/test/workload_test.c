@@ -86,6 +86,22 @@ TEST(a_request_is_what_was_marked_without_its_waits)
     clean_up();
 }
 
+/* Queries at the application's start, and one in a request that was begun before the trace. */
+TEST(a_part_is_no_request_wherever_it_is)
+{
+    static const struct hw_trace_event events[] = {
+        EVENT(AT(0), 1, KNOWN, .value = HW_RUNNING), EVENT(AT(10), 1, MARK_BEGIN, .value = 2, .detail = HW_MARK_PART),
+        EVENT(AT(20), 1, MARK_END, .value = 2, .detail = HW_MARK_PART), EVENT(AT(30), 1, MARK_BEGIN, .value = 1),
+        EVENT(AT(32), 1, MARK_BEGIN, .value = 1, .detail = HW_MARK_PART), EVENT(AT(34), 1, MARK_END, .value = 1, .detail = HW_MARK_PART),
+        EVENT(AT(40), 1, MARK_END, .value = 1), EVENT(AT(41), 1, KNOWN, .value = HW_RUNNING),
+    };
+    read_trace(events, COUNT(events));
+    CHECK_EQUAL(1, work.marked);
+    CHECK_EQUAL(10 * HW_NS_PER_US, work.requests[0].latency_ns);
+    CHECK_EQUAL(1, work.processes[0].requests);
+    clean_up();
+}
+
 TEST(idle_threads_are_those_named_as_one_that_did_requests)
 {
     static const struct hw_trace_event events[] = {
@@ -245,7 +261,8 @@ TEST(any_events_can_be_read)
     }
 }
 
-TESTS({ "request", a_request_is_what_was_marked_without_its_waits }, { "idle", idle_threads_are_those_named_as_one_that_did_requests },
+TESTS({ "request", a_request_is_what_was_marked_without_its_waits }, { "part", a_part_is_no_request_wherever_it_is },
+      { "idle", idle_threads_are_those_named_as_one_that_did_requests },
       { "tracks", threads_without_marks_are_tracks },
       { "cpu", what_was_computed_without_the_gvl_is_no_delay }, { "beside", beside_requests_a_thread_that_computes_is_kept_and_an_idle_one_forgotten },
       { "ended", threads_that_ended_are_one_track_with_pauses },

@@ -2,6 +2,7 @@
 
 require "fileutils"
 require "json"
+require_relative "../../draft"
 require_relative "../../settings"
 
 module Headway
@@ -52,10 +53,8 @@ module Headway
           retry
         end
 
-        # Whole or not at all.
         def write(path, text)
-          File.write("#{path}.new", text)
-          File.rename("#{path}.new", path)
+          Draft.write(path) { |draft| File.write(draft, text) }
         end
       end
     end

@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+module Headway
+  module Report
+    # Turns of an event loop that were too long, as {FiberScheduler} marks them: all that runs on the loop stood still, though
+    # nobody need have waited for the GVL.
+    class Stalls
+      MARK = /\Aloop stall of (\d+) ms: (?:(.+):(\d+):in [`'](.+)'\z)?/m
+      # Of a path, what tells files apart.
+      PARTS = 2
+      private_constant :MARK, :PARTS
+
+      # @param data [Hash] as {Trace#to_h} returns it
+      # @param busy [Busy]
+      # @param least [Float] shares of the loop's time below it are not worth a word
+      def initialize(data, busy, least)
+        stalls = data[:marks].filter_map { |mark| (match = MARK.match(mark[:name].scrub)) && [mark[:thread], match] }
+        loops = stalls.group_by(&:first)
+        threads = data[:threads].to_h { |thread| [thread[:id], thread] }
+        loops.select! { |id, its| sum_s(its.map(&:last)) >= least * busy.of_thread(threads.fetch(id)).first }
+        @worst = loops.values.map { |its| its.map(&:last) }.max_by { |its| sum_s(its) }
+      end
+
+      # @return [String, nil] of the loop that stood still longest
+      def sentence
+        return unless @worst
+        return "The event loop stood still for #{duration(sum_s(@worst))}#{place(@worst)}." if @worst.one?
+
+        at = @worst.group_by { |stall| stall[2..] }.values.max_by { |stalls| sum_s(stalls) }
+        most = ", #{at.size == @worst.size ? "" : "for #{duration(sum_s(at))} of that "}#{place(at).lstrip}" unless place(at).empty?
+        "The event loop stood still #{@worst.size} times, for #{duration(sum_s(@worst))} in all#{most}."
+      end
+
+      private
+
+      def sum_s(stalls) = stalls.sum { |stall| stall[1].to_f } / 1e3
+
+      def place(stalls)
+        _, _, file, line, method = stalls.first.to_a
+        method ? Summary::Text.plain(" in `#{method}` (#{file.split("/").last(PARTS).join("/")}:#{line})") : ""
+      end
+
+      def duration(seconds) = Summary::Text.duration(seconds)
+    end
+    private_constant :Stalls
+  end
+end
