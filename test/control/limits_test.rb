@@ -157,7 +157,8 @@ class ControlLimitsTest < Minitest::Test
 
   private
 
-  # Connects and speaks in the block. Where this process got no processor in between, and so was taken for one that says nothing: again.
+  # Connects and speaks in the block. Where this process got no processor in between, and so was taken for one that says nothing:
+  # again.
   def in_one_breath
     loop do
       began = now

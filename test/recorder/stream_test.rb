@@ -132,7 +132,10 @@ class RecorderStreamTest < Harness::RecorderTest
       3.times do |round|
         sleepers.first.name = "renamed #{round}, which is more than Linux keeps"
         # Names are written once a second: that of who runs.
-        await("names, for the #{round + 1}. time") { Headway.mark("round") { sleep 0.1 } || thread_records.tally.values.max.to_i > round }
+        await("names, for the #{round + 1}. time") do
+          Headway.mark("round") { sleep 0.1 }
+          thread_records.tally.values.max.to_i > round
+        end
       end
       Headway::Recorder.stop
       sleepers.each { release << nil }

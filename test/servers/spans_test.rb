@@ -24,7 +24,8 @@ class SpansTest < Minitest::Test
     write("config.ru", APP)
     port = Harness::ServerProcess.free_port
     control = Harness::ServerProcess.free_port
-    write("puma.rb", "threads 2, 2\nbind 'tcp://127.0.0.1:#{port}'\nactivate_control_app 'tcp://127.0.0.1:#{control}', no_token: true\n")
+    write("puma.rb", "threads 2, 2\nbind 'tcp://127.0.0.1:#{port}'\n" \
+                     "activate_control_app 'tcp://127.0.0.1:#{control}', no_token: true\n")
     headway = File.expand_path("../../exe/headway", __dir__)
     puma = serve(headway, "run", "--policy", "observe", "--record", "out.headway", "--",
                  RbConfig.ruby, "-I", File.join(Harness::ServerProcess::ROOT, "lib"), gem_program("puma"), "-C", "puma.rb", "config.ru")

@@ -6,8 +6,8 @@ module Headway
     # does nothing and dies of what the group gets. (Who sent a signal, if Ruby told it, says too little: kill reaches groups as
     # well. A group of its own for the command would take the terminal from it, or from what its output is piped to.)
     class Sentinel
-      # Death takes it a moment of a processor, for which it may have to wait: a second. Looks are counted, not seconds: a machine that
-      # stops gives it no time to die.
+      # Death takes it a moment of a processor, for which it may have to wait: a second. Looks are counted, not seconds: a machine
+      # that stops gives it no time to die.
       LOOKS = 100
       PAUSE_S = 0.01
       private_constant :LOOKS, :PAUSE_S
