@@ -8,7 +8,7 @@ class ControlForkTest < Minitest::Test
 
   def test_parent_and_child_answer_for_themselves
     program = program("child = fork { Thread.new { sleep }; sleep }; puts child; ready; sleep", wait: false)
-    child = line_of(program).to_i
+    child = pid_from(program)
     await_ready(program)
 
     await("the child's socket") { File.socket?(program.socket(child)) }
@@ -27,7 +27,7 @@ class ControlForkTest < Minitest::Test
 
   def test_a_parents_end_leaves_the_childs_socket
     program = program("child = fork { Thread.new { sleep }; sleep }; puts child; ready; sleep 0.2", wait: false)
-    child = line_of(program).to_i
+    child = pid_from(program)
     path = program.socket
     await("the child's socket") { File.socket?(program.socket(child)) }
     await_ready(program)
@@ -41,7 +41,7 @@ class ControlForkTest < Minitest::Test
 
   def test_a_child_keeps_nothing_of_a_killed_parent_alive
     program = program("puts fork { Thread.new { sleep }; sleep }; ready; sleep", wait: false)
-    child = line_of(program).to_i
+    child = pid_from(program)
     path = program.socket
     await_ready(program)
     await("the child's socket") { File.socket?(program.socket(child)) } # it has come out of its fork
@@ -84,12 +84,12 @@ class ControlForkTest < Minitest::Test
       puts fork { Headway.start; sleep }
       sleep
     RUBY
-    pids = Array.new(2) { line_of(program).to_i }
+    pids = Array.new(2) { pid_from(program) }
     await("the second child's socket") { File.socket?(program.socket(pids.last)) }
 
     refute File.exist?(program.socket(pids.first))
   ensure
-    pids&.each { |pid| Process.kill(:KILL, pid) if pid.positive? }
+    pids&.each { |pid| Process.kill(:KILL, pid) }
   end
 
   def test_connections_are_the_parents_alone
@@ -98,7 +98,7 @@ class ControlForkTest < Minitest::Test
     socket.write("{\"ping\":true}\n")
     assert_equal program.pid, answer(socket)[:ping][:pid]
     program.input.puts
-    child = line_of(program).to_i
+    child = pid_from(program)
     socket.write("{\"ping\":true}\n")
 
     assert_equal program.pid, answer(socket)[:ping][:pid]
@@ -140,4 +140,9 @@ class ControlForkTest < Minitest::Test
   ensure
     pids&.each { |pid| Process.kill(:KILL, pid) }
   end
+
+  private
+
+  # Never 0: a kill of that would end the tests, too.
+  def pid_from(program) = Integer(line_of(program))
 end

@@ -8,6 +8,8 @@ class ControlLimitsTest < Minitest::Test
 
   PLACES = 16
   LONGEST = 4096 # bytes of a request
+  # Seconds after which one that has said nothing may lose its place to one that waits: a little less than the server's.
+  SILENCE = 0.2
 
   def setup
     super
@@ -44,24 +46,25 @@ class ControlLimitsTest < Minitest::Test
   def test_hung_clients_keep_nobody_waiting
     hung = Array.new(PLACES * 3) { connect(@path) }
     hung.each_with_index { |socket, index| socket.write('{"get":') if index.odd? }
-    10.times { assert ask(@path, { ping: true })[:ping] }
+    10.times { assert asked({ ping: true })[:ping] }
   ensure
     hung&.each(&:close)
   end
 
   def test_many_clients_at_once_are_all_answered
-    clients = Array.new(PLACES * 3) { connect(@path) }
-    clients.each { |socket| socket.write("{\"ping\":true}\n") }
-    clients.each do |socket|
+    in_one_breath do
+      clients = Array.new(PLACES * 3) { connect(@path) }
+      clients.each { |socket| socket.write("{\"ping\":true}\n") }
+    ensure
+      clients&.each(&:close) if $!
+    end.each do |socket|
       assert answer(socket)[:ping]
       socket.close
     end
     askers = Array.new(20) do
-      Thread.new { Array.new(20) { ask(@path, { get: "stats" })[:stats][:pid] }.uniq }
+      Thread.new { Array.new(20) { asked({ get: "stats" })[:stats][:pid] }.uniq }
     end
     assert_equal [[sleeper.pid]], askers.map(&:value).uniq
-  ensure
-    clients&.each { |socket| socket.close unless socket.closed? }
   end
 
   def test_garbage
@@ -137,23 +140,46 @@ class ControlLimitsTest < Minitest::Test
         ready
       end
       cpu = -> { Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) }
-      before = cpu.call
-      sleep 0.5
-      spent = cpu.call - before
+      # Where the machine is taken away it may count as used: not each time.
+      spent = Array.new(5) { before = cpu.call; sleep 0.2; cpu.call - before }
       files.each(&:close)
-      puts spent
+      puts spent.min
       sleep
     RUBY
     waiting = connect(program.socket)
     waiting.write("{\"ping\":true}\n")
 
-    assert_operator line_of(program).to_f, :<, 0.1, "it doesn't go round for nothing"
+    assert_operator Float(line_of(program)), :<, 0.04, "it doesn't go round for nothing"
     assert answer(waiting)[:ping]
   ensure
     waiting&.close
   end
 
   private
+
+  # Connects and speaks in the block. Where this process got no processor in between, and so was taken for one that says nothing:
+  # again.
+  def in_one_breath
+    loop do
+      began = now
+      spoken = begin
+        yield
+      rescue Errno::EPIPE, Errno::ECONNRESET
+        raise if now - began < SILENCE
+      end
+      return spoken if now - began < SILENCE
+
+      spoken&.each(&:close)
+    end
+  end
+
+  # As {#ask}, among so many that one may have to go.
+  def asked(request)
+    socket, = in_one_breath { [connect(@path).tap { |socket| socket.write("#{JSON.generate(request)}\n") }] }
+    answer(socket)
+  ensure
+    socket&.close
+  end
 
   def write(socket, text)
     socket.write_nonblock(text, exception: false)

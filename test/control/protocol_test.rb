@@ -22,10 +22,11 @@ class ControlProtocolTest < Minitest::Test
   def test_statistics_are_those_of_headway_stats
     program = program(<<~RUBY)
       require "json"
-      worker = Thread.new { loop { sleep 0.001 } }
-      worker.name = "worker"
+      begun = Thread::Queue.new
+      worker = Thread.new { begun << true; loop { sleep 0.001 } }
+      begun.pop
+      worker.name = "worker" # its native thread's, too, as it has begun
       Thread.new { Thread.current.name = "gone" }.join
-      sleep 0.01 # the worker's native thread has its name now
       Headway.thread(worker).quantum_ms = 2.5
       ready
       $stdin.gets
@@ -159,12 +160,12 @@ class ControlProtocolTest < Minitest::Test
       def heavy = loop { 1 + 1 }
       Thread.new { heavy }.name = "cpu"
       Thread.new { loop { sleep 0.001 } }.name = "io"
-      sleep 0.1
       Headway.mark("a mark")
       Dir.chdir(#{@directory.inspect})
       ready
       sleep
     RUBY
+    await("names and blame") { in_a_dump?(program, /"io"/) && in_a_dump?(program, /"cpu"/) && in_a_dump?(program, /heavy/) }
     dumps = [ask(program.socket, { dump: File.join(@directory, "a \u00e9 dump") }), ask(program.socket, { dump: true })]
 
     assert_equal [{ dump: File.join(@directory, "a \u00e9 dump") }, { dump: File.join(@directory, "headway-#{program.pid}.headway") }], dumps
@@ -202,6 +203,10 @@ class ControlProtocolTest < Minitest::Test
   end
 
   private
+
+  def in_a_dump?(program, words)
+    Headway::Trace.open(ask(program.socket, { dump: File.join(@directory, "look.headway") })[:dump]).to_h.to_s.match?(words)
+  end
 
   def names_in(program) = stats(program.socket)[:threads].map { |row| row[:name] }
 end

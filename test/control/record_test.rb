@@ -44,6 +44,7 @@ class ControlRecordTest < Minitest::Test
 
   def test_a_flight_recording
     pid = program("Thread.new { sleep 0.001 while true }.name = 'napper'; ready; sleep").pid
+    await("its name") { stats(@programs.last.socket)[:threads].any? { |thread| thread[:name] == "napper" } }
     assert_quiet_success record(pid, "start", "--mode", "flight", "--events", "1000", "--seconds=5", file)
     assert_match(/\Amode     flight\n/, cli("ctl", pid, "get", "recorder").out)
     assert_quiet_success cli("ctl", pid, "dump", other)

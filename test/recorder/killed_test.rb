@@ -39,12 +39,14 @@ class RecorderKilledTest < Harness::RecorderTest
   def test_a_process_that_becomes_another_program
     run = program(<<~RUBY)
       Headway.start(policy: :fair, record: FILE)
+      # More than the beginning is there.
+      written = ->(file) { sleep 0.01 until File.size?(file).to_i > 1000 }
       child = -> { 3.times { Thread.new { loop { 2_000.times(&:to_s) && sleep(0.0005) } } } }
-      pid = fork { child.call && sleep(0.3) && exec("true") }
+      pid = fork { child.call; written.("\#{FILE.delete_suffix("headway")}\#{Process.pid}.headway"); exec("true") }
       Process.wait(pid)
       Process.wait(fork { exec("true") })
       child.call
-      sleep 0.3
+      written.(FILE)
       $stdout.write(pid) && $stdout.flush
       exec("true")
     RUBY

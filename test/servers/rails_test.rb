@@ -226,6 +226,6 @@ class RailsTest < Minitest::Test
 
   def seen_lines
     path = File.join(@directory, "seen")
-    File.exist?(path) ? File.readlines(path).map { |line| JSON.parse(line) } : []
+    File.exist?(path) ? File.readlines(path).grep(/\n\z/).map { |line| JSON.parse(line) } : []
   end
 end

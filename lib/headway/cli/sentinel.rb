@@ -6,9 +6,11 @@ module Headway
     # does nothing and dies of what the group gets. (Who sent a signal, if Ruby told it, says too little: kill reaches groups as
     # well. A group of its own for the command would take the terminal from it, or from what its output is piped to.)
     class Sentinel
-      # Death takes it a moment of a processor, for which it may have to wait.
-      GRACE_S = 1
-      private_constant :GRACE_S
+      # Death takes it a moment of a processor, for which it may have to wait: a second. Looks are counted, not seconds: a machine
+      # that stops gives it no time to die.
+      LOOKS = 100
+      PAUSE_S = 0.01
+      private_constant :LOOKS, :PAUSE_S
 
       # @param fatal [Array<String>] signals that are to be told apart
       # @param ignored [Array<String>] others that the group may get
@@ -24,10 +26,9 @@ module Headway
       # @return [Boolean] whether it came to this process alone
       def alone?
         @lock.synchronize do
-          deadline = now + GRACE_S
-          sleep 0.01 until (died = Process.wait(@pid, Process::WNOHANG)) || now > deadline
+          died = LOOKS.times.any? { Process.wait(@pid, Process::WNOHANG) || (sleep(PAUSE_S) && false) }
           post if died
-          died.nil?
+          !died
         end
       end
 
@@ -62,8 +63,6 @@ module Headway
       rescue Interrupt
         nil # it was quicker
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end
