@@ -111,7 +111,7 @@ class FiberSchedulerEndingsTest < Minitest::Test
         scheduler.run
       end
     end
-    assert thread.join(10), "the last sleep never ends"
+    assert thread.join(patience(10)), "the last sleep never ends"
     assert_equal %i[left slept], struck
   ensure
     thread&.kill

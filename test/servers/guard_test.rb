@@ -4,8 +4,11 @@ require "test_helper"
 require "headway"
 require "headway/work"
 require "headway/rails/active_jobs"
+require "harness/timing"
 
 class GuardTest < Minitest::Test
+  include Harness::Timing
+
   Guard = Headway::Integrations::Guard
 
   def test_what_others_raise_meanwhile_comes_after_a_masked_part
@@ -74,7 +77,7 @@ class GuardTest < Minitest::Test
     jobs = Headway::Rails::ActiveJobs.new
     jobs.start(Headway::Rails::ActiveJobs::EVENTS, "1", payload)
     jobs.finish(Headway::Rails::ActiveJobs::EVENTS, "1", payload)
-    assert reporter.kill.join(10)
+    assert reporter.kill.join(patience(10))
   ensure
     Headway.stop
     Headway::Work.unsubscribe(block)

@@ -111,7 +111,8 @@ step(struct hw_control *control, const struct round *round, bool *crowded)
     if (round->fds[1].revents || *crowded) {
         uint64_t at_ns;
         struct hw_client *spare = free_place(control) ? NULL : spare_place(control, now, &at_ns);
-        if (spare) hw_client_drop(control, spare);
+        /* Unless it has just spoken: after the poll, while this thread didn't get to run. */
+        if (spare && poll(&(struct pollfd){ .fd = spare->fd, .events = POLLIN }, 1, 0) == 0) hw_client_drop(control, spare);
         admit(control, now);
     }
     *crowded = free_place(control) == NULL && (*crowded || round->fds[1].revents);
