@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 int rb_thread_check_trap_pending(void); /* exported by the VM, in no header */
@@ -39,14 +40,15 @@ static void *
 wait_bounded(void *argument)
 {
     struct wait *wait = argument;
-    struct timespec end;
-    const uint64_t end_ns = now_ns() + block_ns;
-    end.tv_sec = (time_t)(end_ns / 1000000000u);
+    struct timespec end; /* by the clock that conditions go by: not every C library has pthread_cond_clockwait */
+    clock_gettime(CLOCK_REALTIME, &end);
+    const uint64_t end_ns = (uint64_t)end.tv_nsec + block_ns;
+    end.tv_sec += (time_t)(end_ns / 1000000000u);
     end.tv_nsec = (long)(end_ns % 1000000000u);
 
     atomic_store(&in_block, true);
     pthread_mutex_lock(&wait->lock);
-    while (!wait->unblocks && pthread_cond_clockwait(&wait->changed, &wait->lock, CLOCK_MONOTONIC, &end) == 0) continue;
+    while (!wait->unblocks && pthread_cond_timedwait(&wait->changed, &wait->lock, &end) == 0) continue;
     pthread_mutex_unlock(&wait->lock);
     atomic_store(&in_block, false);
     return wait;
