@@ -200,6 +200,8 @@ class ControlLifecycleTest < Minitest::Test
       sleep 0.2
       files.each { |file| file.write("x") }
       Headway.stop
+      Headway::Native.control_close # nothing is left to close
+      abort "open" if Headway::Native.control_path
       p files.none?(&:closed?), Headway.start
     RUBY
     status = ended(program)

@@ -40,7 +40,7 @@ hw_control_open(struct hw_control *control)
     pthread_mutex_lock(&control->lock);
     const char *wrong = NULL;
     control->reopen = false;
-    if (!control->open) {
+    if (!control->open && !control->stranded) {
         wrong = hw_clients_make(control) ? hw_socket_open(control) : "memory is short";
         control->must_end = control->recorded = false;
         if (wrong == NULL && !start_thread(control)) {
@@ -69,7 +69,8 @@ hw_control_close(struct hw_control *control)
 
     pthread_mutex_lock(&control->lock);
     hw_socket_close(control, true);
-    control->open = !wakes; /* never to be opened again: the thread would wake up in the middle of it */
+    control->open = false;
+    control->stranded = !wakes;
     pthread_mutex_unlock(&control->lock);
 }
 
@@ -96,7 +97,7 @@ hw_control_after_fork_child(struct hw_control *control)
         hw_socket_close(control, false);
         control->reopen = true;
     }
-    control->open = false;
+    control->open = control->stranded = false;
 }
 
 void

@@ -60,6 +60,8 @@ struct hw_control {
     struct hw_teller teller;
 
     bool open, must_end, reopen;
+    bool stranded;              /* the program closed what wakes the thread, which may sleep on: nothing is opened again, as it would
+                                   wake up in the middle of that */
     bool recorded;              /* the server thread's own: it started the recording that was last looked at */
     bool settings_changed;      /* by a client; Ruby's side has not seen it yet */
     pthread_t thread;
