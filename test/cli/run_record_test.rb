@@ -182,6 +182,15 @@ class RunRecordTest < Minitest::Test
     assert_equal ["", "", 2], [result.out, result.err, result.status.termsig]
   end
 
+  # As in the background of a script.
+  def test_a_command_for_which_interrupts_are_ignored_goes_on_ignoring_them
+    in_directory do |directory|
+      result = Harness::RubyProcess.eval("trap(:INT, 'IGNORE'); exec(*ARGV)", RbConfig.ruby, EXE, "run", "--report=out.html", "--",
+                                         "sh", "-c", "kill -INT $$; echo alive", env: CLEAN, pass: { chdir: directory })
+      assert_equal ["alive\n", 0], [result.out, result.status.exitstatus], result.to_s
+    end
+  end
+
   def test_each_interrupt_is_told_from_those_before_it
     code = "n = 0; trap(:INT) { n += 1 }; $stdout.sync = true; puts $$; 4.times { |i| sleep 0.01 until n > i; puts n }; sleep 2; " \
            "puts n"

@@ -46,7 +46,8 @@ module Headway
 
         # Only once signals are forwarded: one that ended this process before that must not leave the command alone.
         def become(ready)
-          trap("INT", "SYSTEM_DEFAULT") # Ctrl-C before there is a command ends it without words
+          # Ctrl-C before there is a command ends it without words, unless nobody is to heed it, as in the background of a script.
+          trap("INT", "IGNORE") if trap("INT", "SYSTEM_DEFAULT") == "IGNORE"
           exit!(1) unless ready.read(1)
           yield
         rescue UsageError => error
