@@ -41,6 +41,19 @@ module CommandLine
     assert_empty result.err
   end
 
+  # Code after which the process gets an interrupt as it loads that file of ours.
+  def interrupt_while_loading(file)
+    <<~RUBY
+      loading = TracePoint.new(:class) do |point|
+        next unless point.path.end_with?(#{file.dump})
+        loading.disable
+        Process.kill(:INT, $$)
+        sleep 5
+      end
+      loading.enable
+    RUBY
+  end
+
   def in_directory(name = "headway")
     Dir.mktmpdir(name) { |directory| yield File.realpath(directory) }
   end

@@ -168,17 +168,7 @@ class RunRecordTest < Minitest::Test
     result = Harness::RubyProcess.eval("require 'headway/cli/supervision'; p Headway::CLI::Supervision.run { Process.kill(:INT, $$); sleep 5 }.termsig")
     assert_equal ["2\n", ""], [result.out, result.err]
 
-    result = Harness::RubyProcess.eval(<<~RUBY)
-      loading = TracePoint.new(:class) do |point|
-        next unless point.path.end_with?("headway/base.rb")
-        loading.disable
-        Process.kill(:INT, $$)
-        sleep 5
-      end
-      loading.enable
-      require "headway/autostart"
-      puts 1
-    RUBY
+    result = Harness::RubyProcess.eval("#{interrupt_while_loading("headway/base.rb")}require 'headway/autostart'; puts 1")
     assert_equal ["", "", 2], [result.out, result.err, result.status.termsig]
   end
 

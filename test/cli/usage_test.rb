@@ -8,16 +8,8 @@ class UsageTest < Minitest::Test
 
   def test_an_interrupt_while_it_loads_shows_no_stack
     in_directory do |directory|
-      File.write(File.join(directory, "interrupt.rb"), <<~RUBY)
-        loading = TracePoint.new(:class) do |point|
-          next unless point.path.end_with?("headway/platform.rb")
-          loading.disable
-          Process.kill(:INT, $$)
-          sleep 5
-        end
-        loading.enable
-      RUBY
-      result = headway("--version", env: { "RUBYOPT" => "-r#{directory}/interrupt.rb" })
+      interrupt = write(directory, "interrupt.rb", interrupt_while_loading("headway/platform.rb"))
+      result = headway("--version", env: { "RUBYOPT" => "-r#{interrupt}" })
       assert_equal ["", "", 130], [result.out, result.err, result.status.exitstatus]
     end
   end

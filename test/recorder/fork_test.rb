@@ -86,8 +86,9 @@ class RecorderForkTest < Harness::RecorderTest
     RUBY
     assert run.success?, run
     # The daemon lives on when the program has ended: its file comes, has something in it, is whole.
-    await("the daemon's file") { files.size == 2 && File.size?(daemon = file((files - ["out.headway"]).first)) && analysis(daemon)[:processes].first[:damage].nil? }
-    assert_equal ["daemon"], marks_and_pid((files - ["out.headway"]).first).first
+    daemon = await("the daemon's file") { (files - ["out.headway"]).first }
+    await("all of it") { File.size?(file(daemon)) && analysis(file(daemon))[:processes].first[:damage].nil? }
+    assert_equal [2, ["daemon"]], [files.size, marks_and_pid(daemon).first]
   end
 
   private

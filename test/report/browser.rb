@@ -42,7 +42,6 @@ module Report
 
     def open(path, width: 1280, height: 900, dark: false, touch: false)
       @complaints.clear
-      @loaded = []
       call("Emulation.setDeviceMetricsOverride", { width:, height:, deviceScaleFactor: 1, mobile: false })
       call("Emulation.setTouchEmulationEnabled", { enabled: touch })
       scheme(dark)

@@ -225,7 +225,6 @@ class RailsTest < Minitest::Test
   end
 
   def seen_lines
-    path = File.join(@directory, "seen")
-    File.exist?(path) ? File.readlines(path).grep(/\n\z/).map { |line| JSON.parse(line) } : []
+    whole_lines(File.join(@directory, "seen")).map { |line| JSON.parse(line) }
   end
 end

@@ -118,6 +118,9 @@ module Harness
       path
     end
 
+    # What another process writes line by line: the last one may be on its way.
+    def whole_lines(path) = File.exist?(path) ? File.readlines(path).grep(/\n\z/) : []
+
     def serve(*command, **options)
       ServerProcess.new(*command, directory: @directory, **options).tap { |server| @servers << server }
     end

@@ -184,7 +184,6 @@ class SidekiqTest < Minitest::Test
 
   def works_once(count)
     path = File.join(@directory, "works")
-    whole = -> { File.exist?(path) ? File.readlines(path).grep(/\n\z/) : [] }
-    @sidekiq.await("#{count} jobs") { whole.call.then { |lines| lines if lines.size >= count } }.map { |line| JSON.parse(line) }
+    @sidekiq.await("#{count} jobs") { whole_lines(path).then { |lines| lines if lines.size >= count } }.map { |line| JSON.parse(line) }
   end
 end

@@ -9,6 +9,7 @@
 #ifndef HW_ANALYSIS_H
 #define HW_ANALYSIS_H
 
+#include "attribution.h"
 #include "durations.h"
 #include "lane.h"
 #include "number_map.h"
@@ -22,8 +23,6 @@
 #define HW_ANALYSIS_PRECISE_THREADS 4096 /* have histograms of two digits, further ones of one */
 #define HW_ANALYSIS_MARKS_MOST 100000
 #define HW_ANALYSIS_PAIRS_MOST (UINT32_C(1) << 21) /* of a waiter and whom it waited for */
-/* A sample is asked for after 10 ms; on a busy machine it may take twice that. */
-#define HW_ANALYSIS_LATE_NS UINT64_C(50000000)
 #define HW_ANALYSIS_BLAMES_MOST (UINT32_C(1) << 20) /* of a thread and a stack */
 #define HW_NOBODY UINT32_MAX
 
@@ -93,7 +92,7 @@ struct hw_analysed_work {
 struct hw_analysed_blame {
     uint32_t thread, stack;
     uint64_t weight_ns, samples;
-    uint64_t late_ns; /* of the weight, samples that somebody had waited HW_ANALYSIS_LATE_NS for: that code heeds no interrupt */
+    uint64_t late_ns; /* of the weight, samples that somebody had waited HW_LATE_NS for: that code heeds no interrupt */
 };
 
 struct hw_analysis {

@@ -123,5 +123,5 @@ hw_pass_blame(struct hw_pass *pass, uint32_t index, uint32_t stack)
     }
     blame->weight_ns += weight;
     blame->samples++;
-    if (longest_ns >= HW_ANALYSIS_LATE_NS) blame->late_ns += weight;
+    if (longest_ns >= HW_LATE_NS) blame->late_ns += weight;
 }

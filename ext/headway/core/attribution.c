@@ -166,7 +166,7 @@ hw_attribution_sample(struct hw_attribution *a, uint64_t now)
     if (a->holder == HW_SLOT_NOBODY) return 0;
     uint64_t weight_ns = a->caused_ns[a->holder] - a->sampled_ns;
     a->sampled_ns = a->caused_ns[a->holder];
-    if (a->now_ns - a->pressed_ns >= HW_WAITED_LATE_NS) a->late_ns += weight_ns;
+    if (a->now_ns - a->pressed_ns >= HW_LATE_NS) a->late_ns += weight_ns;
     a->pressed_ns = a->now_ns;
     return weight_ns;
 }

@@ -25,7 +25,8 @@
 #include <stdint.h>
 
 #define HW_SLOTS 64
-#define HW_WAITED_LATE_NS UINT64_C(50000000) /* as HW_ANALYSIS_LATE_NS */
+/* A sample is asked for after 10 ms; on a busy machine it may take twice that. In a trace as live. */
+#define HW_LATE_NS UINT64_C(50000000)
 #define HW_SLOT_NOBODY 0
 #define HW_SLOT_OTHERS 1
 #define HW_SLOT_NONE UINT8_MAX
@@ -56,7 +57,7 @@ struct hw_attribution {
     struct hw_waits *alone;   /* waits, has copied nothing yet */
     uint64_t sampled_ns;      /* caused_ns of the holder when it was last looked at by hw_attribution_sample, or began its hold */
     uint64_t pressed_ns;      /* since when somebody has waited for this holder, or since it was last looked at */
-    uint64_t late_ns;         /* of all samples, those that came HW_WAITED_LATE_NS after: that code heeds no interrupt */
+    uint64_t late_ns;         /* of all samples, those that came HW_LATE_NS after: that code heeds no interrupt */
     uint64_t held_ns[HW_SLOTS], caused_ns[HW_SLOTS];
     struct hw_slot_owner owners[HW_SLOTS];
 };

@@ -52,7 +52,7 @@ TEST(blame_weighs_what_waited_since_the_hold_began_or_the_last_sample)
 
 TEST(blame_is_late_when_one_waited_long_for_it_however_many_did)
 {
-    const uint64_t late = HW_ANALYSIS_LATE_NS;
+    const uint64_t late = HW_LATE_NS;
     ANALYSE(EVENT(1000, 1, RESUMED), EVENT(1000, 2, READY), EVENT(1000, 3, READY), EVENT(late, 1, BLAME, .value = 8),
             EVENT(late + late - 1, 1, BLAME, .value = 8), EVENT(3 * late, 1, BLAME, .value = 8));
     CHECK_EQUAL(3, analysis.blames[0].samples);

@@ -188,21 +188,21 @@ TEST(a_sample_is_late_if_somebody_waited_long_for_it)
     start(3);
     struct hw_attribution *a = &scheduler.attribution;
     hw_scheduler_resumed(&scheduler, &threads[0], now, &orders);
-    pass(HW_WAITED_LATE_NS);
+    pass(HW_LATE_NS);
     hw_scheduler_ready(&scheduler, &threads[1], now, &orders);
-    pass(HW_WAITED_LATE_NS - 1);
+    pass(HW_LATE_NS - 1);
     hw_attribution_sample(a, now);
     CHECK_EQUAL(0, a->late_ns);
-    pass(HW_WAITED_LATE_NS);
+    pass(HW_LATE_NS);
     hw_attribution_sample(a, now);
-    CHECK_EQUAL(HW_WAITED_LATE_NS, a->late_ns);
+    CHECK_EQUAL(HW_LATE_NS, a->late_ns);
     hw_scheduler_ready(&scheduler, &threads[2], now, &orders);
-    pass(HW_WAITED_LATE_NS - 1);
+    pass(HW_LATE_NS - 1);
     hw_scheduler_suspended(&scheduler, &threads[0], now, &orders);
     hw_scheduler_resumed(&scheduler, &threads[1], now, &orders);
     pass(1);
     hw_attribution_sample(a, now); /* of another hold */
-    CHECK_EQUAL(HW_WAITED_LATE_NS, a->late_ns);
+    CHECK_EQUAL(HW_LATE_NS, a->late_ns);
     end();
 }
 
