@@ -60,7 +60,9 @@ pull(struct hw_runtime *rt, struct hw_thread *sleeper)
 }
 
 /* Of those that wait for the GVL, which the caller has, only this one stays bound; NULL: nobody. The runtime's lock isn't held: who
- * hasn't quite gone to sleep yet is moved by the system, for which this waits. */
+ * hasn't quite gone to sleep yet is moved by the system, for which this waits. So none that gives way is ever bound: on its way into the
+ * park or out of it, as when an interrupt calls it back, it doesn't wait for the GVL yet. It is pulled asleep in the park, with the lock,
+ * or not at all. */
 static bool
 bind(struct hw_runtime *rt, struct hw_thread *next)
 {
@@ -78,7 +80,7 @@ hw_runtime_pull_next(struct hw_runtime *rt, struct hw_thread *thread)
     pthread_mutex_lock(&rt->lock);
     struct hw_thread *next = hw_scheduler_goes_next(&rt->scheduler);
     pthread_mutex_unlock(&rt->lock);
-    thread->gave_processor = bind(rt, next);
+    thread->gave_processor = bind(rt, next && !next->yielding ? next : NULL);
 }
 
 void
@@ -154,7 +156,7 @@ hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event 
         if (event == HW_EVENT_EXITED) hw_record_retire(rt, thread);
         hw_orders_carry_out(rt, &orders, now);
         if (event == HW_EVENT_SUSPENDED && rt->pulls) next = next_here(thread, &orders);
-        if (next && next->parked) {
+        if (next && next->yielding) {
             if (next->sleeps) pull(rt, next);
             next = NULL;
         }

@@ -57,6 +57,13 @@ static _Thread_local struct vm_thread *current;
 
 /* -- events ------------------------------------------------------------------------------------------------------------- */
 
+/* With the GVL: whoever is bound waits for it, and nothing else. */
+static inline void
+vm_check_bound(void)
+{
+    VM_ASSERT(runtime.bound == NULL || !runtime.bound->yielding);
+}
+
 static inline void
 vm_event(struct vm_thread *thread, enum hw_event event)
 {
@@ -66,6 +73,7 @@ vm_event(struct vm_thread *thread, enum hw_event event)
     if (event == HW_EVENT_EXITED) atomic_store(&thread->record, NULL);
     if (event == HW_EVENT_RESUMED) record->called_back = atomic_load(&thread->pending);
     hw_runtime_event(&runtime, record, event);
+    if (event == HW_EVENT_SUSPENDED) vm_check_bound();
 }
 
 /* -- the GVL; vm.lock is held ------------------------------------------------------------------------------------------- */

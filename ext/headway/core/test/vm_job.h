@@ -29,6 +29,7 @@ vm_give_way(struct hw_thread *record)
     VM_ASSERT(!current->took);
     struct vm_park park = { record, runtime.scheduler.policy.kind == HW_FAIR };
     hw_runtime_pull_next(&runtime, record);
+    vm_check_bound();
     atomic_store(&record->interrupted, false);
     record->yielding = true;
     bool ran = vm_nogvl(vm_park, &park, vm_unpark, &park) != NULL;
