@@ -8,8 +8,9 @@ require "pty"
 class TopTest < Minitest::Test
   include ControlledProcesses
 
+  # But not so busy that other tests wait for it.
   BUSY = <<~RUBY
-    2.times { |number| Thread.new { loop { nil } }.name = "cpu \#{number}" }
+    2.times { |number| Thread.new { loop { 20_000.times { nil }; sleep 0.01 } }.name = "cpu \#{number}" }
     Thread.new { loop { sleep 0.002 } }.name = "io"
     ready
     sleep

@@ -27,9 +27,11 @@ module Stress
       plan
     end
 
-    # The rotation goes through every combination; what is drawn here varies inside it.
+    # Seeds in a row go through every combination of settings and ending; what is drawn here varies inside it.
     def draw_settings(random)
-      policy, preempt = policies.product(preempts).then { |all| all[seed % all.size] unless all.empty? }
+      all = policies.product(preempts)
+      round = all.size.lcm(Ending.names.size) unless all.empty? # after which both would come in the same pairs again
+      policy, preempt = all[(seed + (seed / round)) % all.size] if round
       self.settings = policy && { policy: policy, preempt: preempt, quantum_ms: [1, 3, 10, 30, 100].sample(random: random) }
       self.late_start = random.rand(3).zero?
       self.change_settings = random.rand(2).zero?
