@@ -35,6 +35,7 @@ module Headway
         trap("INT", "SYSTEM_DEFAULT")
         Process.kill("INT", Process.pid)
         sleep 1
+        exit!(130) # as a shell says it, of a container's first process: that one the system spares
       end
 
       private

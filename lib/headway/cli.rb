@@ -45,6 +45,8 @@ module Headway
       rescue Interrupt
         INTERRUPTED
       rescue StandardError => error
+        # On its way out of a file that was being loaded it comes by rescue clauses that name what isn't there yet.
+        return INTERRUPTED if error.cause.is_a?(Interrupt)
         raise unless defined?(OptionParser::ParseError) && error.is_a?(OptionParser::ParseError)
 
         bad_usage(error.message.lines.first.chomp)

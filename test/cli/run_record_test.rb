@@ -157,6 +157,26 @@ class RunRecordTest < Minitest::Test
     end
   end
 
+  # A shell's loop goes on after a command that exited, and ends with one that an interrupt has ended.
+  def test_the_end_of_a_supervised_command_by_an_interrupt_is_one_of_ours
+    in_directory do |directory|
+      result = headway("run", "--report=out.html", "--", "sh", "-c", "kill -INT $$", chdir: directory)
+      assert_equal Signal.list["INT"], result.status.termsig, result.to_s
+      assert_match(/\Aheadway: no report: .*\n\z/, result.err)
+    end
+  end
+
+  # Ctrl-C ends most commands before it is known whom it came to.
+  def test_a_signal_that_came_as_the_command_ended_is_told_to_nobody
+    result = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway/cli/sentinel"
+      sentinel = Headway::CLI::Sentinel.new(fatal: %w[INT], ignored: %w[TERM])
+      sentinel.dismiss
+      p sentinel.alone?
+    RUBY
+    assert_equal ["false\n", ""], [result.out, result.err]
+  end
+
   # Ctrl-C in a terminal reaches the command without us; one that comes to us alone doesn't.
   def test_an_interrupt_reaches_a_supervised_command_once
     code = "n = 0; trap(:INT) { n += 1 }; $stdout.sync = true; puts $$; sleep 0.01 until n > 0; sleep 2; puts n"
@@ -170,6 +190,23 @@ class RunRecordTest < Minitest::Test
 
     result = Harness::RubyProcess.eval("#{interrupt_while_loading("headway/base.rb")}require 'headway/autostart'; puts 1")
     assert_equal ["", "", 2], [result.out, result.err, result.status.termsig]
+  end
+
+  def test_an_interrupt_before_a_container_s_first_process_begins_ends_it
+    skip "no namespaces here" unless system("unshare", "-r", "-p", "-f", "true", err: File::NULL)
+    code = "#{interrupt_while_loading("headway/base.rb")}require 'headway/autostart'; puts 1"
+    result = Harness::RubyProcess.eval("exec(*ARGV)", "unshare", "-r", "-p", "-f", RbConfig.ruby, "-I", "lib", "-e", code,
+                                       pass: { chdir: ROOT })
+    assert_equal ["", "", 130], [result.out, result.err, result.status.exitstatus]
+  end
+
+  # What is loaded for the report has errors that are named on the interrupt's way out.
+  def test_an_interrupt_while_the_report_s_code_loads_shows_no_stack
+    in_directory do |directory|
+      interrupt = write(directory, "interrupt.rb", interrupt_while_loading("headway/base.rb"))
+      result = headway("run", "--report=out.html", "--", "true", chdir: directory, env: { "RUBYOPT" => "-r#{interrupt}" })
+      assert_equal ["", "", 130], [result.out, result.err, result.status.exitstatus]
+    end
   end
 
   # As in the background of a script.

@@ -23,9 +23,11 @@ module Headway
 
       # To be asked once for each signal that came, on a thread that may wait.
       #
-      # @return [Boolean] whether it came to this process alone
+      # @return [Boolean] whether it came to this process alone; false also when the command has ended, which leaves nobody to tell
       def alone?
         @lock.synchronize do
+          next false unless @pid
+
           died = LOOKS.times.any? { Process.wait(@pid, Process::WNOHANG) || (sleep(PAUSE_S) && false) }
           post if died
           !died
@@ -37,6 +39,7 @@ module Headway
         @lock.synchronize do
           @ours.close
           Process.wait(@pid)
+          @pid = nil
         end
       end
 

@@ -34,7 +34,7 @@ module Headway
         def end_like(status)
           return status.exitstatus unless status.signaled?
 
-          trap(status.termsig, "DEFAULT") unless status.termsig == Signal.list["KILL"]
+          trap(status.termsig, "SYSTEM_DEFAULT") unless status.termsig == Signal.list["KILL"]
           Process.kill(status.termsig, Process.pid)
           sleep 1
           128 + status.termsig
