@@ -69,6 +69,28 @@ class FiberSchedulerStallsTest < Minitest::Test
     end
   end
 
+  # Where no locale is set, such a path's bytes are none of its encoding's.
+  def test_the_program_s_path_may_have_any_name
+    Dir.mktmpdir do |directory|
+      Dir.mkdir(directory = File.join(directory, "gr\u00FCn"))
+      program = File.join(directory, "stalls.rb")
+      File.write(program, <<~RUBY)
+        require "headway"
+        Headway.start(policy: :observe, record: File.join(__dir__, "out.headway"))
+        Fiber.set_scheduler(Headway::FiberScheduler.new(stall_ms: 20))
+        def hold_the_loop = 20.times { deadline = Process.clock_gettime(1) + 0.01; nil while Process.clock_gettime(1) < deadline }
+        Fiber.schedule { sleep(0.001); hold_the_loop }
+        Fiber.scheduler.run
+        puts Fiber.scheduler.stats[:stalls][:count].positive?
+        Headway.stop
+      RUBY
+      result = Harness::RubyProcess.run(program, env: { "LC_ALL" => "C" })
+      assert_equal ["true\n", ""], [result.out, result.err]
+      marks = Headway::Trace.open(File.join(directory, "out.headway")).to_h[:marks].map { |mark| mark[:name] }
+      assert_includes marks.join("\n").b, "\u00FC".b
+    end
+  end
+
   # Watches come and go while others are looked at.
   def test_many_loops_are_watched_at_once
     threads = Array.new(8) do

@@ -71,8 +71,11 @@ module Headway
       # A function in C has the place of who calls it, which says more, and Ruby's own Ruby has one that says nothing.
       def frame(stack)
         lines = stack.reject { |line| line.start_with?("<internal:") }
-        lines.take_while { |line| line[PLACE] == lines.first[PLACE] }.last || stack.first
+        lines.take_while { |line| place(line) == place(lines.first) }.last || stack.first
       end
+
+      # A path may have any bytes, and any other than ASCII where no locale is set are none of its encoding's.
+      def place(line) = line.b[PLACE]
     end
     private_constant :Stalls
 
