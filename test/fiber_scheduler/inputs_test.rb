@@ -194,6 +194,23 @@ class FiberSchedulerInputsTest < Minitest::Test
     assert_operator threads, :<, 10
   end
 
+  # As where there is no epoll.
+  def test_a_select_that_is_given_up_leaves_no_thread
+    result = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway"
+      require "timeout"
+      Headway::FiberScheduler.const_get(:PollSet).define_singleton_method(:possible?) { false }
+      Fiber.set_scheduler(Headway::FiberScheduler.new)
+      reader, _writer = IO.pipe
+      5.times { Fiber.schedule { Timeout.timeout(0.05) { IO.select([reader]) } rescue puts "late" } }
+      Fiber.scheduler.run
+      left = -> { Thread.list.count { |thread| thread.backtrace.to_a.grep(/select/).any? } }
+      200.times { sleep 0.01 unless left.call.zero? }
+      puts left.call
+    RUBY
+    assert_equal ["#{"late\n" * 5}0\n", ""], [result.out, result.err]
+  end
+
   def test_select_ends_in_time
     reader, _writer = pipe
     assert_nil scheduled { IO.select([reader], nil, [reader], 0.01) }

@@ -45,7 +45,7 @@ module Headway
 
         ready = Elsewhere.select(readable, writable, priority, 0)
         return ready if ready || timeout&.zero?
-        return Thread.new { IO.select(readable, writable, priority, timeout) }.value unless PollSet.possible?
+        return on_thread { Elsewhere.select(readable, writable, priority, timeout) } unless PollSet.possible?
 
         PollSet.open(readable, writable, priority) { |set| select_in(set, timeout && after_now(timeout)) }
       end
