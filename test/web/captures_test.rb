@@ -122,6 +122,32 @@ class WebCapturesTest < Minitest::Test
     assert_equal 201, capture(web).status
   end
 
+  # A server's own timeout, for one, which is then to be what it was.
+  def test_what_ends_the_loading_of_the_report_is_raised_and_the_next_request_has_it
+    result = Harness::RubyProcess.eval(<<~RUBY, @captures, env: ENVIRONMENTS.to_h { |name| [name, nil] })
+      require "headway"
+      require "rack"
+      Headway.start
+      Headway::Recorder.start(mode: :flight, events: 1000)
+      captures = Headway::Web::Captures.new(ARGV.first)
+      name = captures.take(Headway::Control::Client.new(Process.pid, Headway::Control.path))
+      late = Class.new(RuntimeError)
+      loading = TracePoint.new(:class) do |point|
+        next unless point.path.end_with?("headway/report/labels.rb")
+        loading.disable
+        raise late
+      end
+      loading.enable
+      begin
+        captures.report(name)
+      rescue StandardError => error
+        p error.class == late ? :late : error
+      end
+      p captures.report(name).first
+    RUBY
+    assert_equal ":late\n200\n", result.out, result.to_s
+  end
+
   def test_the_oldest_go
     record
     web = web()
