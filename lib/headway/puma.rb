@@ -56,7 +56,7 @@ module Headway
         log.log("* Headway #{VERSION}: policy #{Headway.policy}, quantum #{Headway.quantum_ms} ms, preempt #{Headway.preempt}")
       end
 
-      # A server begins to serve in this process: the single one or a worker.
+      # A server begins to serve the application in this process: the single one or a worker.
       # @param server [::Puma::Server]
       # @return [void]
       def serve(server)
@@ -106,8 +106,12 @@ module Headway
 
     # In front of Puma::Server: joins what Headway knows to what Puma tells of itself.
     module Server
+      # What Puma calls the threads of the server that pumactl asks, which runs in a cluster's master, too.
+      CONTROL = "ctl"
+      private_constant :CONTROL
+
       def run(*arguments, **options)
-        Puma.serve(self)
+        Puma.serve(self) unless options[:thread_name] == CONTROL
         super
       end
 

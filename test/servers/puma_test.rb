@@ -84,6 +84,7 @@ class PumaTest < Minitest::Test
     after = @puma.await("new workers") { answers = worker_answers; answers unless answers.flatten.intersect?(before.map(&:first)) }
     assert_equal ["quantum 20 true"], after.map { |_, *rest| rest.join(" ") }.uniq
     @puma.await_output(/\[\d+\] headway: \d+ s: GVL held/)
+    refute_match(/\[#{@puma.pid}\] headway: \d+ s/, @puma.output) # the master, where pumactl's server is, serves nothing else
     assert_path_exists File.join(@directory, "out.headway")
     (before + after).each { |pid,| @puma.await("a file of #{pid}'s") { File.exist?(File.join(@directory, "out.#{pid}.headway")) } }
   end
