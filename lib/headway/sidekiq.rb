@@ -41,7 +41,7 @@ module Headway
         config.server_middleware { |chain| chain.prepend(Middleware, options.fetch(:sample, 1)) }
         log = options[:log_interval] && started && Integrations::Log.new(options[:log_interval]) { |line| config.logger.info(line) }
         config.on(:startup) { Integrations::Guard.guard("Headway::Sidekiq") { start(config, options, log) } }
-        config.on(:shutdown) { Integrations::Guard.guard("Headway::Sidekiq") { stop(options, log) } }
+        at_end(config) { Integrations::Guard.guard("Headway::Sidekiq") { stop(options, log) } }
       end
 
       private
@@ -52,6 +52,13 @@ module Headway
         Recorder.start(**options[:recorder]) if options[:recorder]
         log&.start
         config.logger.info("Headway #{VERSION}: policy #{Headway.policy}, quantum #{Headway.quantum_ms} ms, preempt #{Headway.preempt}")
+      end
+
+      # Once the last job is over. An older Sidekiq tells only that it begins to wait for them.
+      def at_end(config, &block)
+        config.on(:exit, &block)
+      rescue ArgumentError
+        config.on(:shutdown, &block)
       end
 
       # An embedded one ends before its process, which may record on.

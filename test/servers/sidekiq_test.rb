@@ -87,6 +87,15 @@ class SidekiqTest < Minitest::Test
     assert_equal %w[Cruncher Failing Sleeper], marks.uniq.sort & by_class.keys
   end
 
+  def test_a_job_that_sidekiq_waits_for_as_it_ends_is_recorded_whole
+    sidekiq("{ recorder: { file: 'out.headway' } }")
+    enqueue("Sleeper", 1.5)
+    @sidekiq.await("the job to start") { redis("llen", "queue:default").zero? }
+    assert_predicate @sidekiq.stop, :success?, @sidekiq.output
+    job = Headway::Trace.open(File.join(@directory, "out.headway")).to_h[:marks].find { |mark| mark[:name] == "Sleeper" }
+    assert_operator job[:end_s].to_f - job[:start_s], :>=, 1.4
+  end
+
   def test_what_is_handed_back_as_sidekiq_ends_has_not_failed
     sidekiq
     enqueue("Stepping")
