@@ -188,6 +188,15 @@ class RunRecordTest < Minitest::Test
     result = Harness::RubyProcess.eval("require 'headway/cli/supervision'; p Headway::CLI::Supervision.run { Process.kill(:INT, $$); sleep 5 }.termsig")
     assert_equal ["2\n", ""], [result.out, result.err]
 
+    # As soon as there are processes beside ours, which close what isn't theirs first.
+    result = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway/cli/supervision"
+      OURS = $$
+      IO.prepend(Module.new { def close = ($$ == OURS || Process.kill(:INT, $$)) && super })
+      p Headway::CLI::Supervision.run { exit! }.termsig
+    RUBY
+    assert_equal ["2\n", ""], [result.out, result.err]
+
     result = Harness::RubyProcess.eval("#{interrupt_while_loading("headway/base.rb")}require 'headway/autostart'; puts 1")
     assert_equal ["", "", 2], [result.out, result.err, result.status.termsig]
   end

@@ -51,14 +51,14 @@ module Headway
         @ours&.close
         @ours = ours
         @pid = fork do
-          ours.close
-          stand(its)
+          stand(its, ours)
           exit!
         end
         its.close
       end
 
-      def stand(pipe)
+      def stand(pipe, other_end)
+        other_end.close
         Process.setrlimit(:CORE, 0) # which QUIT would leave
         @ignored.each { |name| trap(name, "IGNORE") }
         @fatal.each { |name| trap(name, "SYSTEM_DEFAULT") }

@@ -21,6 +21,8 @@ module Headway
           pid = fork do
             go.close
             become(ready, &command)
+          rescue Interrupt # before it was to end us without words
+            die_of(Signal.list["INT"])
           end
           ready.close
           forward_to(pid) do
@@ -34,15 +36,19 @@ module Headway
         def end_like(status)
           return status.exitstatus unless status.signaled?
 
-          trap(status.termsig, "SYSTEM_DEFAULT") unless status.termsig == Signal.list["KILL"]
-          Process.kill(status.termsig, Process.pid)
-          sleep 1
+          die_of(status.termsig)
           128 + status.termsig
         rescue ArgumentError # a crash, which Ruby would report as this process's own: the status a shell gives it says as much
           128 + status.termsig
         end
 
         private
+
+        def die_of(signal)
+          trap(signal, "SYSTEM_DEFAULT") unless signal == Signal.list["KILL"]
+          Process.kill(signal, Process.pid)
+          sleep 1
+        end
 
         # Only once signals are forwarded: one that ended this process before that must not leave the command alone.
         def become(ready)
