@@ -51,7 +51,7 @@ class SummaryTest < Minitest::Test
     threads = [thread("io", running: 0.01, ready: 0.3, suspended: 2.7, caused: 0.02), thread("main", running: 0.1, caused: 0.03)]
     text = summary(threads, policy: :observe, ready: 0.32)
 
-    assert_match(/^io waited 10 % .*; most waits were with the GVL free, as the system let threads run late\.$/, text)
+    assert_match(/^io waited 79 % of its time under load .*; most waits were with the GVL free, as the system let threads run late\.$/, text)
     refute_includes text, "--policy"
     assert_includes summary([*threads, thread("rest", caused: 0.2)], policy: :observe, ready: 0.32), "--policy fair"
     assert_includes summary([*threads, thread("rest", caused: nil)], policy: :observe, ready: 0.32), "--policy fair"
@@ -67,6 +67,23 @@ class SummaryTest < Minitest::Test
       refute_includes text, "--policy"
     end
     assert_includes summary(threads, policy: :observe, late: 0.2), "; --policy fair would let it go first.\n"
+  end
+
+  # A server that was under load for 2 s and then idled for a minute: what was wrong is no less wrong.
+  def test_time_in_which_nobody_ran_is_left_out
+    text = summary([thread("light", running: 0.1, ready: 1.2, suspended: 60.0, caused: 0.0),
+                    thread("heavy", running: 2.0, suspended: 59.0, caused: 1.2)], policy: :observe, ready: 1.2)
+
+    assert_includes text, "light waited 57 % of its time under load for the GVL (1.20 s of 2.10 s), which heavy had most of (2.00 s); --policy fair"
+  end
+
+  def test_what_it_takes_to_wake_an_idle_thread_is_no_wait_to_speak_of
+    timer = thread("timer", running: 0.002, ready: 0.006, suspended: 60.0, caused: 0.0)
+    timer[:wait] = { count: 60, p50: 1e-4, p99: 1e-3, max: 2e-3 }
+
+    assert_match(/^Nobody waited to speak of: /, summary([timer], ready: 0.006))
+    assert_match(/^Nobody waited to speak of: /, summary([timer.merge(waited_for: [{ name: nil, number: nil, seconds: 0.006 }])], ready: 0.006))
+    assert_match(/^timer waited /, summary([timer.merge(waited_for: [{ name: "main", number: 1, seconds: 0.006 }])], ready: 0.006))
   end
 
   def test_computing_threads_take_turns

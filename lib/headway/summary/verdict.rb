@@ -7,6 +7,11 @@ module Headway
       # Less than this share of the time, or so little in all, is not worth a word of complaint.
       SLIGHT = 0.01
       SLIGHT_S = 0.005
+      # Of a time in which somebody ran for less than this, the rest is left out: a server that nobody calls is idle, and so are its
+      # threads. (As in Report::Busy, for what a trace says.)
+      BUSY = 0.8
+      # With the GVL free, shorter waits are what it takes the system to wake a thread.
+      WAKING_S = 0.01
       # A thread that blocks for less than this share of the time it isn't kept waiting competes for the GVL, it
       # doesn't just need it.
       CPU_BOUND = 0.1
@@ -17,20 +22,22 @@ module Headway
       # What a report says then, too.
       NATIVE_CODE = "No policy makes that give way: for 50 ms and longer it heeded no interrupt (native code that keeps the GVL, " \
                     "or no processor to run on)."
-      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :CAUSED, :DEAF
+      private_constant :SLIGHT, :SLIGHT_S, :BUSY, :WAKING_S, :CPU_BOUND, :CAUSED, :DEAF
 
       # @param stats [Hash] as {Headway.stats} returns it
       def initialize(stats)
         @stats = stats
         @threads = stats.fetch(:threads)
         @process = stats.fetch(:process)
+        @free_s = free_s
+        @busy_s = @threads.sum { |thread| thread[:running] } + @free_s
       end
 
       # @return [String]
       def to_s
         return "Nobody waited: no thread had to ask for the GVL." if @process[:wait][:count].zero?
 
-        waiters = @threads.select { |thread| waited_share(thread) >= SLIGHT && thread[:ready] >= SLIGHT_S }
+        waiters = @threads.select { |thread| waited_share(thread) >= SLIGHT && thread[:ready] >= SLIGHT_S && !waking?(thread) }
         return nobody if waiters.empty?
 
         blocking = waiters.reject { |thread| cpu_bound?(thread) }
@@ -45,8 +52,8 @@ module Headway
       end
 
       def waited(thread)
-        sentence = "#{Table.label(thread)} waited #{Text.percent(waited_share(thread))} of its time for the GVL " \
-                   "(#{Text.duration(thread[:ready])} of #{Text.duration(time(thread))})"
+        sentence = "#{Table.label(thread)} waited #{share_of_time(thread)} for the GVL (" \
+                   "#{Text.duration(thread[:ready])} of #{Text.duration(time(thread))})"
         return sentence << "; most waits were with the GVL free, as the system let threads run late." if free?
 
         holder = holder_for(thread)
@@ -54,10 +61,17 @@ module Headway
         deaf? ? sentence << ". " << NATIVE_CODE : sentence << remedy << "."
       end
 
-      # A cause that isn't told apart is unknown, and then so is this.
-      def free?
+      # Of all waits, what nobody caused. A cause that isn't told apart is unknown, and then so is this.
+      def free_s
         caused = @threads.map { |thread| thread[:caused] }
-        caused.all? && caused.sum < CAUSED * @process[:ready]
+        caused.all? ? [@process[:ready] - caused.sum, 0.0].max : 0.0
+      end
+
+      def free? = @free_s > (1 - CAUSED) * @process[:ready]
+
+      def waking?(thread)
+        free_s = thread[:waited_for]&.sum { |part| part[:name] ? 0.0 : part[:seconds] }
+        thread[:wait][:max] < WAKING_S && (free_s ? free_s > (1 - CAUSED) * thread[:ready] : free?)
       end
 
       def deaf?
@@ -72,8 +86,8 @@ module Headway
 
       def turns(waiters)
         worst = waiters.max_by { |thread| waited_share(thread) }
-        "Only CPU-bound threads waited, and for one another (#{Table.label(worst)}: " \
-          "#{Text.percent(waited_share(worst))} of its time): one GVL is one CPU, so more such threads gain nothing."
+        "Only CPU-bound threads waited, and for one another (#{Table.label(worst)}: #{share_of_time(worst)}): " \
+          "one GVL is one CPU, so more such threads gain nothing."
       end
 
       def holder_for(waiter)
@@ -89,9 +103,14 @@ module Headway
         time(thread).zero? ? 0.0 : thread[:ready] / time(thread)
       end
 
-      def time(thread)
-        thread[:running] + thread[:ready] + thread[:suspended]
-      end
+      def share_of_time(thread) = "#{Text.percent(waited_share(thread))} of its time#{" under load" if idle_for_long?(thread)}"
+
+      def time(thread) = idle_for_long?(thread) ? @busy_s : lifetime(thread)
+
+      # Not told of several threads in one row, of which we don't know how many there were at a time.
+      def idle_for_long?(thread) = thread[:count] == 1 && @busy_s < BUSY * lifetime(thread)
+
+      def lifetime(thread) = thread[:running] + thread[:ready] + thread[:suspended]
     end
   end
 end
