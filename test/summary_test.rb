@@ -116,6 +116,15 @@ class SummaryTest < Minitest::Test
                  [nil, 0.0, 1e-6, 12.34e-6, 999e-6, 999.9e-6, 0.1, 1.0, 59.94, 12_345.0].map { |time| text.duration(time) }
   end
 
+  # Of a path cut at its end the file would be gone, and with it which thread it is.
+  def test_a_thread_without_a_name_is_called_by_its_file_and_line
+    text = summary([thread("/srv/apps/shop/releases/20261126133000/app/models/report.rb:33"), thread("/worker/3"), thread("GET /a/b:80")])
+
+    assert_match(%r{^  models/report\.rb:33  }, text)
+    assert_match(%r{^  /worker/3  }, text)
+    assert_match(%r{^  GET /a/b:80  }, text)
+  end
+
   # Of any encoding, a locale's or none.
   def test_names_are_printable_utf8
     names = ["h\u00e9\e[2J\n", "h\u00e9\e[2J\n".b, "h\u00e9\e[2J\n".dup.force_encoding("US-ASCII"),

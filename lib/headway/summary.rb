@@ -67,7 +67,9 @@ module Headway
     module Text
       UNITS = [[1.0, "s"], [1e-3, "ms"], [1e-6, "µs"]].freeze
       BYTES = [Encoding::BINARY, Encoding::US_ASCII].freeze
-      private_constant :UNITS, :BYTES
+      # What a thread without a name is called: where it was created.
+      SITE = %r{\A/.*/([^/]+/[^/]+:\d+)\z}.freeze
+      private_constant :UNITS, :BYTES, :SITE
 
       class << self
         # @param seconds [Float, nil]
@@ -92,6 +94,9 @@ module Headway
           clean = plain(text)
           clean.length > width ? "#{clean[0, width - 1]}…" : clean
         end
+
+        # @return [String] a thread's name; of a path what tells files apart
+        def thread(text) = name(plain(text).sub(SITE, '\1'))
 
         # Names, commands and files may be called anything: nothing of it may steer the terminal or end a line. Bytes of no
         # encoding are taken for UTF-8, as they are where a locale is not set.

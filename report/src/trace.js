@@ -3,6 +3,9 @@
 import { fromBase64 } from "./bytes.js"
 import { Lane, RUNNING, READY, GC, TICKS } from "./lane.js"
 
+// What a thread without a name is called: where it was created. Of such a path, what tells files apart.
+const SITE = /^\/.*\/([^/]+\/[^/]+:\d+)$/
+
 const NO_LANE = new Lane(0, new Float64Array(0), new Uint8Array(0))
 
 export class Trace {
@@ -45,9 +48,14 @@ export class Trace {
     return this.gcLanes.get(process) ?? NO_LANE
   }
 
-  // What to call a thread: its name, or its number; with its process where there are several.
+  // What to call a thread within its process: its name, or its number.
+  ownNameOf(thread) {
+    return thread.name?.replace(SITE, "$1") || `thread ${thread.number}`
+  }
+
+  // With its process, where there are several.
   nameOf(thread) {
-    const name = thread.name || `thread ${thread.number}`
+    const name = this.ownNameOf(thread)
     return this.processes.length > 1 ? `${name} (${this.process(thread)?.pid ?? "?"})` : name
   }
 

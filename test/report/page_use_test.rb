@@ -107,6 +107,18 @@ class PageUseTest < Minitest::Test
     assert_equal %w[worker-2 worker-1], card("thread", "holder")
   end
 
+  # The lane's room is for its end, which the path in front of it would take.
+  def test_a_thread_without_a_name_is_called_by_its_file_and_line
+    page = Report::PageFixture.new
+    page.process
+    site = "/srv/apps/shop/releases/20261126133000/app/models/report.rb:33"
+    page.thread(site, [[:running, 2], [:suspended, 1]], site:)
+    open_page(page)
+
+    assert_equal %w[models/report.rb:33], names
+    assert_includes evaluate("document.querySelector('#names button').title"), site
+  end
+
   def test_what_a_trace_contains_stays_text
     nasty = %(</script><img src=x onerror="window.pwned=1"><!--<script>'&quot;`)
     page = Report::PageFixture.new(headline: nasty)

@@ -68,7 +68,7 @@ module Headway
       private
 
       def build(thread)
-        name = Summary::Text.name(thread[:name])
+        name = Summary::Text.thread(thread[:name])
         name = unnamed(thread) if name.empty?
         known_by = [*("thread #{thread[:number]}" if @taken[[thread[:process], thread[:name].to_s]] > 1),
                     *(process(thread[:process]) if @several)]

@@ -38,7 +38,7 @@ module Headway
 
       # @return [String] a thread's name; threads that ended share a row with those of the same name
       def self.label(thread)
-        name = Text.name(thread[:name])
+        name = Text.thread(thread[:name])
         thread[:count] > 1 ? "#{name} (#{thread[:count]} threads)" : name
       end
     end

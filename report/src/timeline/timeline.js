@@ -71,9 +71,8 @@ export class Timeline {
     if (row.kind !== "thread") return element("li", { class: "row faint", style }, row.kind === "gc" ? "GC" : "Marks")
     const { thread } = row
     const alive = thread.running_s + thread.ready_s + thread.suspended_s
-    const name = thread.name || `thread ${thread.number}`
     return element("li", { class: "row thread", style, "data-thread": thread.id },
-      element("button", { type: "button", title: [this.trace.nameOf(thread), thread.site].filter(Boolean).join("\n"), onclick: () => this.jump(row) }, name),
+      element("button", { type: "button", title: [this.trace.nameOf(thread), thread.site].filter(Boolean).join("\n"), onclick: () => this.jump(row) }, this.trace.ownNameOf(thread)),
       element("span", { class: "figure faint", title: `waited ${duration(thread.ready_s)}` }, percent(alive ? thread.ready_s / alive : 0)))
   }
 
