@@ -49,12 +49,15 @@ class DoctorTest < Minitest::Test
   def test_the_environment_is_judged
     measured do
       result = headway("doctor", env: { "HEADWAY_POLICY" => "nope", "RUBY_THREAD_DEFAULT_QUANTUM_MS" => "20",
-                                        "RUBY_THREAD_TIMESLICE" => "soon", "HEADWAY" => "no" })
+                                        "RUBY_THREAD_TIMESLICE" => "soon", "HEADWAY" => "no", "HEADWAY_PULL" => "yes",
+                                        "HEADWAY_CONTROL" => "0" })
 
       assert_equal 1, result.status.exitstatus
       assert_match(/FAULT +HEADWAY_POLICY +is "nope": give fair, quantum or observe/, result.out)
       assert_match(/ok +RUBY_THREAD_DEFAULT_QUANTUM_MS +20$/, result.out)
       assert_match(/FAULT +RUBY_THREAD_TIMESLICE +is "soon", which Ruby ignores/, result.out)
+      assert_match(/FAULT +HEADWAY_PULL +is "yes": give 0 or 1/, result.out)
+      assert_match(/ok +HEADWAY_CONTROL +0$/, result.out)
       assert_match(/- +HEADWAY +"no": only 0 means anything/, result.out)
       assert_match(/ok +preempt signal/, result.out)
     end

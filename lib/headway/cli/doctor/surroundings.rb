@@ -8,6 +8,8 @@ module Headway
     module Doctor
       # What can be told without starting anything: the Ruby, the machine, the environment.
       module Surroundings
+        # Besides HEADWAY itself, which is never wrong.
+        SWITCHES = %w[HEADWAY_PULL HEADWAY_CONTROL HEADWAY_AUTOTUNE].freeze
         # Each variable with how its value is judged; the block raises SettingError for a bad one.
         VARIABLES = {
           "HEADWAY_POLICY" => ->(value) { Settings.policy(value, from: "HEADWAY_POLICY") },
@@ -15,7 +17,7 @@ module Headway
           "RUBY_THREAD_DEFAULT_QUANTUM_MS" =>
             ->(value) { Settings.quantum_ms(value, from: "RUBY_THREAD_DEFAULT_QUANTUM_MS") },
           "RUBY_THREAD_TIMESLICE" => ->(value) { Surroundings.timeslice(value) }
-        }.freeze
+        }.merge(SWITCHES.to_h { |name| [name, ->(value) { Settings.switch({ name => value }, name) }] }).freeze
         private_constant :VARIABLES
 
         class << self

@@ -28,14 +28,15 @@ module Headway
 
           private
 
-          # The environment overrides code, and here code has to choose.
+          # The environment overrides code, and here code has to choose. What is switched off stays so.
           def without_environment
-            saved = %w[HEADWAY HEADWAY_POLICY HEADWAY_PREEMPT RUBY_THREAD_DEFAULT_QUANTUM_MS].map { |name| [name, ENV[name]] }
-            saved.each { |name, _| ENV.delete(name) }
+            saved = ENV.slice("HEADWAY", "HEADWAY_POLICY", "HEADWAY_PREEMPT", "RUBY_THREAD_DEFAULT_QUANTUM_MS",
+                              *Surroundings::SWITCHES.reject { |name| ENV[name] == "0" })
+            saved.each_key { |name| ENV.delete(name) }
             yield
           ensure
             Headway.stop
-            saved.each { |name, value| ENV[name] = value }
+            ENV.update(saved)
           end
 
           def started(**settings)
