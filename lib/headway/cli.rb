@@ -56,6 +56,7 @@ module Headway
       def help
         commands = COMMANDS.map { |name, (_, summary)| format("  %-8s %s\n", name, summary) }
         "Usage: headway COMMAND [options]\n\n#{commands.join}\n" \
+          "Who waits for whom in a program: headway run --policy observe --report out.html -- COMMAND\n\n" \
           "headway COMMAND --help says more. headway --version prints the version.\n"
       end
 

@@ -279,6 +279,15 @@ class RunRecordTest < Minitest::Test
     assert_match(/HEADWAY=0 is set.*without a trace/, result.err)
   end
 
+  def test_no_report_where_it_is_switched_off_and_nothing_left_behind
+    in_directory do |directory|
+      result = headway_ruby("puts 1", "--report=out.html", chdir: directory, env: { "HEADWAY" => "0", "TMPDIR" => directory })
+
+      assert_equal "1\n", result.out
+      assert_empty Dir.children(directory)
+    end
+  end
+
   private
 
   # A thread may end as it is looked at, whose children are another's then.

@@ -22,6 +22,7 @@ module Headway
           options[:record] = files.record
           return supervise(options, command, files) if options[:report] && !Settings.disabled?
 
+          files.clean_up
           become(options, command)
         end
 
@@ -65,7 +66,7 @@ module Headway
 
         def parser(options)
           Options.new("run", "[options] [--] COMMAND...") do |parser|
-            parser.on("--policy P", "fair (default), quantum or observe") do |value|
+            parser.on("--policy P", "fair (default), quantum (time slices only),", "or observe (measures only)") do |value|
               options[:policy] = Settings.policy(value, from: "--policy")
             end
             parser.on("--quantum MS", "time slice of CPU-bound threads, milliseconds (100)") do |value|
