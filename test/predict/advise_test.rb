@@ -196,6 +196,17 @@ class AdviseTest < PredictCase
     refute_match(/headroom/, json_of("advise", orders, "--rate", "50", "--max-threads", "1")["cautions"].join)
   end
 
+  # One client that waits for its answers keeps a thread as busy as many at random would, but never queues.
+  def test_a_current_setting_that_comes_out_far_worse_than_recorded_is_told
+    said = /^the current setting comes out at \d\d ms a request, where 6 were recorded: .*--rate closed/
+    path = orders(500, pause_ms: 0.8)
+
+    assert_match said, json_of("advise", path)["cautions"].join("\n")
+    refute_match said, json_of("advise", path, "--rate", "closed")["cautions"].join("\n")
+    refute_match said, json_of("advise", path, "--rate", "140")["cautions"].join("\n")
+    refute_match said, json_of("advise", orders(500, pause_ms: 50))["cautions"].join("\n")
+  end
+
   def test_a_diff_can_be_applied_whatever_the_files_last_line
     skip "no patch" unless system("command -v patch >/dev/null")
     { "threads 5, 5\nworkers 1" => "threads 5, 5\nworkers 2", "threads 5, 5" => "threads 5, 5\nworkers 2\n", "# none\n" * 9 => "#{"# none\n" * 9}workers 2\n",

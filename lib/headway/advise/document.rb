@@ -12,7 +12,9 @@ module Headway
       SURE = 0.95
       # Beyond it a little more load makes much more latency.
       FULL = 0.8
-      private_constant :FULL
+      # Requests take so many times as long from their arrival on as they did once they had a thread.
+      QUEUED = 3
+      private_constant :FULL, :QUEUED
 
       # @param workload [Workload]
       # @param choice [Choice]
@@ -23,7 +25,7 @@ module Headway
         @slos = slos
         @changes = Changes.new(workload, choice.current.setting, choice.recommended.setting)
         @grounds = Predict::Grounds.new(workload)
-        @cautions = [*@grounds.cautions, *full]
+        @cautions = [*@grounds.cautions, *full, *queued]
         @doubt = @grounds.doubt_of(choice.recommended.setting)
       end
 
@@ -119,6 +121,19 @@ module Headway
 
         "there is little headroom: #{figures.setting.rate.round(1)} arrivals a second are #{(100 * figures.load).round} % of what " \
           "#{figures.setting} can do, and with some more requests queue up (--rate tries it)"
+      end
+
+      # A trace knows nothing of the queue in front of the threads, and of clients that wait for their answers.
+      def queued
+        current = @choice.current
+        return if current.setting.rate.nil? || current.setting.rate != Predict.recorded_rate(@workload) || current.overloaded?
+
+        recorded_ms = 1000 * @workload.kinds.sum { |kind| kind.count * kind.mean_s } / @workload.count
+        predicted_ms = current.samples("mean_ms").first
+        return if predicted_ms.to_f < QUEUED * recorded_ms # nil: too few for a mean
+
+        "the current setting comes out at #{predicted_ms.round} ms a request, where #{recorded_ms.round} were recorded: that many that " \
+          "come at random would wait for a thread first. Where clients wait for their answers they don't (--rate closed tries it)"
       end
 
       def arrivals
