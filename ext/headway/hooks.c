@@ -6,7 +6,8 @@
  *   RESUMED  runs on the thread itself, which may therefore read its Ractor's local storage and its interrupt flags, and trigger a
  *            job for itself.
  *
- * Threads of other Ractors have a GVL of their own and are left alone: their record is dropped at their first RESUMED. */
+ * Threads of other Ractors have a GVL of their own and are left alone: they get no record. Where one got it all the same, it is dropped at
+ * its first RESUMED. */
 #include "binding.h"
 
 #include <ruby/debug.h>
@@ -31,10 +32,23 @@ hw_in_main_ractor(void)
     return rb_ractor_local_storage_ptr(main_ractor_key) != NULL;
 }
 
+/* Whether the new thread is another Ractor's: its creator is then in Ractor.new, which is in Ruby; Thread.new is in C. Such a thread may
+ * wait for long until it runs, for a native thread that Ractors share: it would be taken for one that waits for our GVL, and by then
+ * Headway may have been stopped and started, and its record given away. */
+static bool
+starts_ractor(void)
+{
+    static const char file[] = "<internal:ractor>";
+    VALUE frame;
+    if (rb_profile_frames(0, 1, &frame, NULL) == 0) return false;
+    VALUE path = rb_profile_frame_path(frame); /* of C: nil */
+    return RB_TYPE_P(path, T_STRING) && RSTRING_LEN(path) == sizeof(file) - 1 && memcmp(RSTRING_PTR(path), file, sizeof(file) - 1) == 0;
+}
+
 static void
 on_started(VALUE thread)
 {
-    if (!hw_in_main_ractor()) return; /* the creator's; the new thread is none of ours then either */
+    if (!hw_in_main_ractor() || starts_ractor()) return;
     struct hw_thread *record = hw_runtime_add(&hw_runtime, HW_SUSPENDED, true);
     rb_internal_thread_specific_set(thread, key, record);
     hw_ticker_ensure(&hw_runtime);

@@ -35,6 +35,23 @@ class RactorTest < Harness::TrapTest
     assert_operator percentile(waits, 0.9), :<, 0.05 if Headway.policy == :fair
   end
 
+  # Ractors share native threads, here a single one: who waits for that one doesn't wait for our GVL, and nobody makes way for it.
+  def test_ractors_that_have_yet_to_run_keep_nobody_waiting
+    run = Harness::RubyProcess.eval(<<~RUBY, env: { "RUBY_MAX_CPU" => "1" })
+      $VERBOSE = nil
+      require "headway"
+      Headway.start
+      8.times { Ractor.new { 3_000_000.times { nil } } }
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 1
+      nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline
+      print Headway.stats[:process].values_at(:threads, :parks).inspect
+      $stdout.flush
+      exit!(0) # Ruby itself may wait for Ractors that compute
+    RUBY
+    assert run.success?, run
+    assert_equal "[1, 0]", run.out, run
+  end
+
   # Headway is the main Ractor's; asked from elsewhere it says so instead of breaking.
   def test_another_ractor_cannot_start_it
     ractor = Ractor.new do
