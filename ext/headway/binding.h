@@ -8,6 +8,7 @@
 #include "strings.h"
 
 #include <ruby.h>
+#include <ruby/debug.h>
 #include <ruby/thread.h>
 
 extern struct hw_runtime hw_runtime;
@@ -26,6 +27,7 @@ bool hw_in_main_ractor(void);
 /* yield.c */
 void hw_yield_init(void);
 void hw_trigger(void);       /* makes the calling context run the job; async-signal-safe */
+rb_postponed_job_handle_t hw_preregister(void (*job)(void *)); /* RuntimeError: the VM has no room for another */
 VALUE hw_pass(VALUE self);
 
 /* blame.c */

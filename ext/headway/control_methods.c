@@ -89,8 +89,7 @@ control_changes(VALUE self)
 void
 hw_control_methods_init(VALUE native)
 {
-    job = rb_postponed_job_preregister(0, on_job, NULL);
-    if (job == POSTPONED_JOB_HANDLE_INVALID) rb_raise(rb_eRuntimeError, "the VM's table of postponed jobs is full");
+    job = hw_preregister(on_job);
     hw_control_init(&hw_control, &hw_runtime, &hw_strings, &hw_stacks, trigger);
     const char *many_to_many = getenv("RUBY_MN_THREADS");
     hw_control.teller.many_to_many = many_to_many && strcmp(many_to_many, "1") == 0;

@@ -2,12 +2,15 @@
  *
  * The watcher (core/loop_watch.h) triggers a postponed job, which runs on whichever Ruby thread runs next: the loop's own when it
  * computes or comes back from a system call (its frames are the same then), another one while the loop is away without the GVL.
- * There the backtrace of the loop's thread is taken, which may allocate but runs no code of the program's.
+ * There the backtrace of the loop's thread is taken, which may allocate but runs no code of the program's. Another Ractor's thread that
+ * has a job to run, as a collection there brings it, takes this one along: it runs beside the loop, and leaves it alone. The watcher asks
+ * again.
  *
  * The list of watches: with the GVL, in the main Ractor. */
 #include "binding.h"
 #include "loop_watch.h"
 
+#include <errno.h>
 #include <ruby/debug.h>
 
 struct stall {
@@ -35,7 +38,7 @@ backtrace_of(VALUE thread)
 
 /* The backtrace may run finalizers, and so close watches: the list is looked through anew after each. */
 static void
-on_job(void *unused)
+look_at_loops(void)
 {
     for (struct stall *stall = stalls; stall;) {
         if (!hw_loop_watch_answer(&stall->watch, hw_now_ns())) {
@@ -50,6 +53,14 @@ on_job(void *unused)
         }
         stall = stalls;
     }
+}
+
+static void
+on_job(void *unused)
+{
+    int saved_errno = errno;
+    if (hw_in_main_ractor()) look_at_loops();
+    errno = saved_errno;
 }
 
 static void
@@ -153,7 +164,7 @@ close_watch(VALUE self)
 void
 hw_stall_init(VALUE native)
 {
-    job = rb_postponed_job_preregister(0, on_job, NULL);
+    job = hw_preregister(on_job);
     VALUE watch = rb_define_class_under(native, "LoopWatch", rb_cObject);
     rb_define_alloc_func(watch, allocate);
     rb_define_method(watch, "initialize", initialize, 2);

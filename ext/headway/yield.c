@@ -171,9 +171,16 @@ hw_pass(VALUE self)
     return record && record->resumes != hold ? Qtrue : Qfalse;
 }
 
+rb_postponed_job_handle_t
+hw_preregister(void (*function)(void *))
+{
+    rb_postponed_job_handle_t handle = rb_postponed_job_preregister(0, function, NULL);
+    if (handle == POSTPONED_JOB_HANDLE_INVALID) rb_raise(rb_eRuntimeError, "the VM's table of postponed jobs is full");
+    return handle;
+}
+
 void
 hw_yield_init(void)
 {
-    job = rb_postponed_job_preregister(0, on_job, NULL);
-    if (job == POSTPONED_JOB_HANDLE_INVALID) rb_raise(rb_eRuntimeError, "the VM's table of postponed jobs is full");
+    job = hw_preregister(on_job);
 }

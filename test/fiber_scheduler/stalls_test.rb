@@ -99,6 +99,21 @@ class FiberSchedulerStallsTest < Minitest::Test
     threads.each(&:join)
   end
 
+  # What a Ractor collects leaves it a job to run, and whoever runs one runs all that are due: there the loop's stack is looked at while
+  # the loop goes on.
+  def test_another_ractor_leaves_the_stack_alone
+    result = Harness::RubyProcess.eval(<<~RUBY)
+      $VERBOSE = nil
+      require "headway"
+      def (Thread.current).backtrace(*) = Ractor.current == Ractor.main ? super : exit!(3)
+      Ractor.new { loop { 20.times { IO.pipe }; Array.new(20_000) { Object.new } } }
+      watch = Headway::Native::LoopWatch.new(Thread.current, 1_000_000)
+      200.times { watch.turn; sleep 0.005; watch.idle }
+      exit!(0) # Ruby itself may wait for a Ractor that computes
+    RUBY
+    assert_equal 0, result.status.exitstatus, result.to_s
+  end
+
   private
 
   # In pieces: a machine that stops takes one of them only, and whoever watches has the others.
