@@ -57,7 +57,7 @@ void
 hw_control_close(struct hw_control *control)
 {
     pthread_mutex_lock(&control->lock);
-    bool open = control->open, wakes = hw_socket_whole(&control->wake_write);
+    bool open = control->open, wakes = hw_descriptor_whole(&control->wake_write);
     control->reopen = false;
     control->must_end = true;
     if (open) hw_socket_wake(control);

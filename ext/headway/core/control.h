@@ -22,6 +22,7 @@
 #ifndef HW_CONTROL_H
 #define HW_CONTROL_H
 
+#include "descriptor.h"
 #include "figures.h"
 #include "json.h"
 #include "runtime.h"
@@ -42,13 +43,6 @@ struct hw_control_facts {
     char directory[1024];
     char headway[32], ruby[32], command[256];
     uint32_t cpus;
-};
-
-/* A descriptor of ours: some programs close all there are, and the number may be somebody else's then. */
-struct hw_descriptor {
-    int fd;
-    dev_t device;
-    ino_t inode;
 };
 
 struct hw_client;
@@ -91,9 +85,8 @@ void hw_control_after_fork_child(struct hw_control *control);
 const char *hw_socket_open(struct hw_control *control);
 void hw_socket_close(struct hw_control *control, bool remove);
 void hw_socket_wake(struct hw_control *control);
-bool hw_socket_whole(const struct hw_descriptor *descriptor); /* still ours */
-int hw_socket_accept(struct hw_control *control);             /* -1: nobody there, or nobody we talk to */
-#define HW_NO_ROOM -2                                         /* for another descriptor */
+int hw_socket_accept(struct hw_control *control); /* -1: nobody there, or nobody we talk to */
+#define HW_NO_ROOM -2                             /* for another descriptor */
 
 /* control_sweep.c: files of processes that are gone */
 void hw_control_sweep(struct hw_control *control);

@@ -87,7 +87,7 @@ static bool
 must_end(struct hw_control *control)
 {
     pthread_mutex_lock(&control->lock);
-    bool must = control->must_end || !hw_socket_whole(&control->wake_read) || !hw_socket_whole(&control->listener);
+    bool must = control->must_end || !hw_descriptor_whole(&control->wake_read) || !hw_descriptor_whole(&control->listener);
     pthread_mutex_unlock(&control->lock);
     return must;
 }

@@ -52,7 +52,6 @@ static const struct hw_descriptor none = { .fd = -1 };
 static struct hw_descriptor
 descriptor_of(int fd)
 {
-    struct stat info;
     int high = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_FD);
     if (high >= 0) {
         close(fd);
@@ -60,23 +59,7 @@ descriptor_of(int fd)
     }
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-    if (fstat(fd, &info) != 0) info = (struct stat){ .st_ino = 0 };
-    return (struct hw_descriptor){ .fd = fd, .device = info.st_dev, .inode = info.st_ino };
-}
-
-bool
-hw_socket_whole(const struct hw_descriptor *descriptor)
-{
-    struct stat info;
-    return descriptor->fd >= 0 && fstat(descriptor->fd, &info) == 0 && info.st_dev == descriptor->device &&
-           info.st_ino == descriptor->inode;
-}
-
-static void
-close_descriptor(struct hw_descriptor *descriptor)
-{
-    if (hw_socket_whole(descriptor)) close(descriptor->fd);
-    *descriptor = none;
+    return hw_descriptor_of(fd);
 }
 
 static const char *
@@ -97,7 +80,7 @@ make_wake_pipe(struct hw_control *control)
 void
 hw_socket_wake(struct hw_control *control)
 {
-    if (!hw_socket_whole(&control->wake_write)) return;
+    if (!hw_descriptor_whole(&control->wake_write)) return;
     ssize_t ignored = write(control->wake_write.fd, "", 1); /* a full pipe wakes as well */
     (void)ignored;
 }
@@ -180,9 +163,9 @@ void
 hw_socket_close(struct hw_control *control, bool remove)
 {
     if (remove) remove_file(control);
-    close_descriptor(&control->listener);
-    close_descriptor(&control->wake_read);
-    close_descriptor(&control->wake_write);
+    hw_descriptor_close(&control->listener);
+    hw_descriptor_close(&control->wake_read);
+    hw_descriptor_close(&control->wake_write);
 }
 
 /* -- clients -------------------------------------------------------------------------------------------------------------- */
@@ -204,7 +187,7 @@ same_user(int fd)
 int
 hw_socket_accept(struct hw_control *control)
 {
-    if (!hw_socket_whole(&control->listener)) return -1;
+    if (!hw_descriptor_whole(&control->listener)) return -1;
 #ifdef SOCK_CLOEXEC
     int fd = accept4(control->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 #else

@@ -22,7 +22,7 @@ bool
 hw_recorder_init(struct hw_recorder *r)
 {
     memset(r, 0, sizeof(*r));
-    r->file = -1;
+    r->file.fd = -1;
     pthread_mutex_init(&r->lock, NULL);
     pthread_mutex_init(&r->alarm_lock, NULL);
     hw_cond_init(&r->writer_cond);
@@ -65,7 +65,7 @@ open_stream(struct hw_recorder *r)
     hw_recorder_path(r, path);
     int error = hw_recorder_open(path, r->set.fresh && !r->forked, &file);
     if (error) return error;
-    r->file = file.fd;
+    r->file = hw_descriptor_of(file.fd);
     struct hw_trace_header header = hw_recorder_header(r);
     struct hw_buffer buffer = { NULL, 0, 0 };
     error = hw_write_header(&buffer, &header) ? write_beginning(&file, &buffer) : ENOMEM;
@@ -74,8 +74,8 @@ open_stream(struct hw_recorder *r)
     if (!error && !hw_writer_start(r)) error = EAGAIN;
     if (error) {
         if (file.made) unlink(path);
-        hw_recorder_close(r->file);
-        r->file = -1;
+        hw_recorder_close(r->file.fd);
+        r->file.fd = -1;
     }
     return error;
 }
@@ -169,21 +169,23 @@ hw_recorder_claim_end(struct hw_recorder *r)
 static void
 finish_stream(struct hw_recorder *r)
 {
-    if (r->file < 0) return;
+    if (r->file.fd < 0) return;
     int error = 0;
     if (atomic_load(&r->failure) == 0) hw_writer_encode(r);
     if (atomic_load(&r->failure) == 0) {
         if (!hw_write_end(&r->encoded)) error = ENOMEM;
         pthread_mutex_unlock(&r->lock);
-        if (!error && !hw_write_all(r->file, &r->encoded)) error = errno;
+        if (!error) error = hw_writer_write(r, &r->encoded);
         pthread_mutex_lock(&r->lock);
         if (!error) r->bytes += r->encoded.length;
     }
-    if (!error && hw_recorder_is_gone(r->file)) error = ENOENT;
-    /* Some file systems tell of a full disk only now. */
-    if (hw_recorder_close(r->file) != 0 && !error) error = errno;
+    if (hw_descriptor_whole(&r->file)) {
+        if (!error && hw_recorder_is_gone(r->file.fd)) error = ENOENT;
+        /* Some file systems tell of a full disk only now. */
+        if (hw_recorder_close(r->file.fd) != 0 && !error) error = errno;
+    }
     if (error && atomic_load(&r->failure) == 0) hw_writer_fail(r, error);
-    r->file = -1;
+    r->file.fd = -1;
 }
 
 /* Lock held. */
@@ -296,8 +298,7 @@ hw_recorder_after_fork_child(struct hw_recorder *r)
     r->writer_runs = r->writer_must_end = false;
     r->dumps = 0;
     atomic_store(&r->pending, false);
-    if (r->file >= 0) close(r->file); /* not hw_recorder_close: the lock is the parent's, and would be gone for both */
-    r->file = -1;
+    hw_descriptor_close(&r->file); /* not hw_recorder_close: the lock is the parent's, and would be gone for both */
     enum hw_recorder_state state = atomic_load(&r->state);
     if (state != HW_RECORDER_RUNNING) {
         atomic_store(&r->recording, false);

@@ -22,11 +22,13 @@
  *   1. The ring is freed by nobody but who ends a recording, after `recording` was turned off under the runtime's lock.
  *   2. A write that fails ends the recording: `recording` turns false, `failure` and `failed_path` say why; the program goes on.
  *   3. Bytes are written once: a forked child closes the parent's file and forgets what was buffered and what was in the ring.
- *   4. A child's file is opened when it has something to tell (its second thread, a mark, its end): one that only runs another
+ *   4. Nothing is written to a file that isn't ours any more, because the program closed every descriptor it has.
+ *   5. A child's file is opened when it has something to tell (its second thread, a mark, its end): one that only runs another
  *      program leaves none behind. */
 #ifndef HW_RECORDER_H
 #define HW_RECORDER_H
 
+#include "descriptor.h"
 #include "encode_tables.h"
 #include "ring.h"
 #include "trace_writer.h"
@@ -58,7 +60,7 @@ struct hw_recorder {
     pthread_mutex_t lock;
     atomic_bool pending;    /* a child whose file isn't open yet, or whose watch isn't there */
     bool forked;            /* the path gets this process's number */
-    int file;               /* -1: none */
+    struct hw_descriptor file;
     uint64_t bytes, folded; /* written so far; stacks that found no place */
     uint64_t reported_dropped, reported_folded;
     struct hw_buffer encoded, writing; /* writing: the writer's own while it writes without the lock */
@@ -205,6 +207,7 @@ void *hw_watch(void *recorder);
 bool hw_writer_start(struct hw_recorder *recorder); /* in mode flight the watch */
 void hw_writer_end(struct hw_recorder *recorder);
 bool hw_write_all(int file, const struct hw_buffer *buffer); /* false: errno says why */
+int hw_writer_write(struct hw_recorder *recorder, const struct hw_buffer *buffer); /* 0 or an errno */
 void hw_writer_fail(struct hw_recorder *recorder, int error);
 void hw_writer_encode(struct hw_recorder *recorder); /* everything the ring holds now; lock held */
 

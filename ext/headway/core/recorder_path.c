@@ -95,5 +95,6 @@ hw_recorder_is_gone(int file)
 const char *
 hw_recorder_reason(int error)
 {
-    return error == ETXTBSY ? "another recording writes to it" : strerror(error);
+    if (error == ETXTBSY) return "another recording writes to it";
+    return error == EBADF ? "the program closed it" : strerror(error);
 }

@@ -34,6 +34,13 @@ hw_write_all(int file, const struct hw_buffer *buffer)
     return true;
 }
 
+int
+hw_writer_write(struct hw_recorder *r, const struct hw_buffer *buffer)
+{
+    if (!hw_descriptor_whole(&r->file)) return EBADF;
+    return hw_write_all(r->file.fd, buffer) ? 0 : errno;
+}
+
 /* Lock held, or nobody else there. */
 void
 hw_writer_fail(struct hw_recorder *r, int error)
@@ -78,7 +85,7 @@ write_away(struct hw_recorder *r)
     r->encoded = empty;
     r->encoded.length = 0;
     pthread_mutex_unlock(&r->lock);
-    int error = hw_write_all(r->file, &r->writing) ? 0 : errno;
+    int error = hw_writer_write(r, &r->writing);
     pthread_mutex_lock(&r->lock);
     if (error) hw_writer_fail(r, error);
     else r->bytes += r->writing.length;

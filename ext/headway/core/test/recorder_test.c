@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -195,6 +196,27 @@ TEST(a_disk_that_fills_up_ends_the_recording)
     clean_up();
 }
 
+/* As programs do that become daemons, or that start others. */
+TEST(a_file_that_the_program_closed_is_written_to_no_more)
+{
+    char others[HW_PATH_LONGEST + 16];
+    struct stat facts;
+    CHECK(start(NULL, false, 64) == 0);
+    snprintf(others, sizeof(others), "%s.others", path);
+    int fd = open(others, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    pthread_mutex_lock(&recorder.lock);
+    int number = recorder.file.fd;
+    CHECK(fd >= 0 && dup2(fd, number) == number);
+    pthread_mutex_unlock(&recorder.lock);
+    for (unsigned i = 0; i < 30; i++) hw_record(&recorder, HW_TRACE_READY, 1, 0, hw_now_ns());
+    CHECK_EQUAL(EBADF, stop());
+    CHECK(fstat(fd, &facts) == 0 && facts.st_size == 0);
+    CHECK(close(number) == 0, "it was left open");
+    close(fd);
+    unlink(others);
+    clean_up();
+}
+
 /* -- dumps -------------------------------------------------------------------------------------------------------------- */
 
 static int
@@ -345,6 +367,7 @@ TESTS({ "a_stream_has_everything", a_stream_has_everything }, { "what_found_no_p
       { "a_file_that_cannot_be_written_is_refused", a_file_that_cannot_be_written_is_refused },
       { "a_full_disk_at_the_start_leaves_what_was_there", a_full_disk_at_the_start_leaves_what_was_there },
       { "a_disk_that_fills_up_ends_the_recording", a_disk_that_fills_up_ends_the_recording },
+      { "a_file_that_the_program_closed_is_written_to_no_more", a_file_that_the_program_closed_is_written_to_no_more },
       { "a_dump_has_the_newest_and_who_was_there", a_dump_has_the_newest_and_who_was_there },
       { "a_dump_that_fails_leaves_the_one_before", a_dump_that_fails_leaves_the_one_before },
       { "a_dump_goes_where_a_link_points", a_dump_goes_where_a_link_points },
