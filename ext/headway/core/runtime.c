@@ -264,6 +264,7 @@ hw_runtime_stop(struct hw_runtime *rt)
 {
     pthread_mutex_lock(&rt->lock);
     atomic_store(&rt->active, false);
+    atomic_store_explicit(&rt->ready, 0, memory_order_relaxed);
     hw_park_end_all(rt);
     pthread_mutex_unlock(&rt->lock);
     hw_runtime_pull_nobody(rt); /* those that are parked see to themselves */

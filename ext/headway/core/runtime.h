@@ -49,7 +49,7 @@ struct hw_runtime {
     _Alignas(HW_CACHE_LINE) pthread_mutex_t lock;
     uint64_t tick_ns;       /* when the scheduler wants the next tick */
     uint64_t contended_ns;  /* when an event last left somebody waiting */
-    atomic_uint ready;      /* copy of counts[HW_IS_READY], for Headway.pass without the lock */
+    atomic_uint ready;      /* copy of counts[HW_IS_READY], for Headway.pass without the lock; 0 after a stop */
     atomic_bool active;
     atomic_bool pulls;      /* threads are pulled: pull.h */
     struct hw_thread *bound; /* pulled, and not parked: it waits for the GVL, and only who has that looks here */

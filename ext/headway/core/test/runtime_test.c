@@ -135,7 +135,7 @@ TEST(it_starts_and_stops_under_load)
     vm_thread_start(breeder, NULL);
     for (unsigned i = 0; i < test_effort(60); i++) {
         vm_headway_stop();
-        CHECK(!hw_signal_installed() && !runtime.ticker_runs);
+        CHECK(!hw_signal_installed() && !runtime.ticker_runs && atomic_load(&runtime.ready) == 0);
         if (test_random(2)) vm_sleep(US(500));
         vm_headway_start(HW_FAIR, MS(5), test_random(4) ? HW_SIGNAL : HW_POLL);
         vm_sleep(test_random(2) ? US(200) : MS(3));
