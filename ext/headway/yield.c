@@ -48,11 +48,6 @@ int rb_thread_check_trap_pending(void);
 
 static rb_postponed_job_handle_t job;
 
-struct park {
-    struct hw_thread *record;
-    bool wait; /* or only go to the end of the VM's ready queue */
-};
-
 static bool
 trap_pending(const struct hw_thread *record)
 {
@@ -60,31 +55,28 @@ trap_pending(const struct hw_thread *record)
 }
 
 static void *
-park(void *arg)
+park(void *record)
 {
-    struct park *p = arg;
-    if (trap_pending(p->record)) return p;
-    if (p->wait) hw_runtime_park(&hw_runtime, p->record);
-    if (HW_HANDSHAKE) hw_runtime_await_switch(&hw_runtime, p->record);
-    return p;
+    if (trap_pending(record)) return record;
+    hw_runtime_park(&hw_runtime, record);
+    if (HW_HANDSHAKE) hw_runtime_await_switch(&hw_runtime, record);
+    return record;
 }
 
 static void
-unpark(void *arg)
+unpark(void *record)
 {
-    struct park *p = arg;
-    hw_runtime_unpark(&hw_runtime, p->record);
+    hw_runtime_unpark(&hw_runtime, record);
 }
 
 /* One round without the GVL. False when the VM declined, with any interrupt pending, or wants the thread's attention. */
 static bool
 give_way(struct hw_thread *record)
 {
-    struct park p = { record, hw_runtime.scheduler.policy.kind == HW_FAIR };
     hw_runtime_pull_next(&hw_runtime, record);
     atomic_store(&record->interrupted, false);
     record->yielding = true;
-    bool ran = rb_nogvl(park, &p, unpark, &p, RB_NOGVL_INTR_FAIL) != NULL;
+    bool ran = rb_nogvl(park, record, unpark, record, RB_NOGVL_INTR_FAIL) != NULL;
     record->yielding = false;
     if (!ran) hw_runtime_pull_nobody(&hw_runtime);
     return ran && !atomic_load(&record->interrupted);

@@ -64,6 +64,10 @@ void
 hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread)
 {
     pthread_mutex_lock(&rt->lock);
+    if (rt->scheduler.policy.kind != HW_FAIR) { /* no gate: it goes to the end of the VM's ready queue */
+        pthread_mutex_unlock(&rt->lock);
+        return;
+    }
     thread->parked = true;
     atomic_store_explicit(&thread->open, false, memory_order_relaxed);
     rt->parks++;

@@ -120,7 +120,7 @@ void hw_runtime_pull_nobody(struct hw_runtime *runtime);
 
 void hw_runtime_event(struct hw_runtime *runtime, struct hw_thread *thread, enum hw_event event);
 
-/* Waits until the gate opens for the thread or it is unparked. */
+/* Waits until the gate opens for the thread or it is unparked. Where there is no gate, not at all. */
 void hw_runtime_park(struct hw_runtime *runtime, struct hw_thread *thread);
 /* Until another thread has got the GVL since this one gave it up, or nobody wants it; a millisecond at most. */
 void hw_runtime_await_switch(struct hw_runtime *runtime, struct hw_thread *thread);

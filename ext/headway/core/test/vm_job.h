@@ -4,35 +4,28 @@
 
 #include "vm_gvl.h"
 
-struct vm_park {
-    struct hw_thread *record;
-    bool wait;
-};
-
 static inline void *
-vm_park(void *arg)
+vm_park(void *record)
 {
-    struct vm_park *park = arg;
-    if (park->wait) hw_runtime_park(&runtime, park->record);
-    return park;
+    hw_runtime_park(&runtime, record);
+    return record;
 }
 
 static inline void
-vm_unpark(void *arg)
+vm_unpark(void *record)
 {
-    hw_runtime_unpark(&runtime, ((struct vm_park *)arg)->record);
+    hw_runtime_unpark(&runtime, record);
 }
 
 static inline bool
 vm_give_way(struct hw_thread *record)
 {
     VM_ASSERT(!current->took);
-    struct vm_park park = { record, runtime.scheduler.policy.kind == HW_FAIR };
     hw_runtime_pull_next(&runtime, record);
     vm_check_bound();
     atomic_store(&record->interrupted, false);
     record->yielding = true;
-    bool ran = vm_nogvl(vm_park, &park, vm_unpark, &park) != NULL;
+    bool ran = vm_nogvl(vm_park, record, vm_unpark, record) != NULL;
     record->yielding = false;
     if (!ran) hw_runtime_pull_nobody(&runtime);
     return ran && !atomic_load(&record->interrupted);
