@@ -186,7 +186,10 @@ class PostponedJobsTest < Harness::IsolatedTest
 
   def thread_blocked_in_job(seconds)
     VMFixture.prepare_job(:block, seconds, true)
-    thread = Thread.new { VMFixture.trigger; loop { nil } }
+    thread = Thread.new do
+      VMFixture.trigger until runs.any?(&:blocked) # it doesn't block where its time slice has just ended, for one
+      loop { nil }
+    end
     thread.report_on_exception = false
     await("job") { VMFixture.blocked_in_job? }
     thread
