@@ -66,6 +66,7 @@ pull(struct hw_runtime *rt, struct hw_thread *sleeper)
 static bool
 bind(struct hw_runtime *rt, struct hw_thread *next)
 {
+    if (next && next->yielding) next = NULL;
     if (rt->bound == NULL && next == NULL) return false;
     if (rt->bound && rt->bound != next) hw_pull_ends(rt->bound);
     rt->bound = next;
@@ -80,7 +81,7 @@ hw_runtime_pull_next(struct hw_runtime *rt, struct hw_thread *thread)
     pthread_mutex_lock(&rt->lock);
     struct hw_thread *next = hw_scheduler_goes_next(&rt->scheduler);
     pthread_mutex_unlock(&rt->lock);
-    thread->gave_processor = bind(rt, next && !next->yielding ? next : NULL);
+    thread->gave_processor = bind(rt, next);
 }
 
 void
@@ -156,10 +157,7 @@ hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event 
         if (event == HW_EVENT_EXITED) hw_record_retire(rt, thread);
         hw_orders_carry_out(rt, &orders, now);
         if (event == HW_EVENT_SUSPENDED && rt->pulls) next = next_here(thread, &orders);
-        if (next && next->yielding) {
-            if (next->sleeps) pull(rt, next);
-            next = NULL;
-        }
+        if (next && next->sleeps) pull(rt, next);
     }
     hw_orders_finish(rt, &orders);
     /* It still has the GVL when it is suspended, and has it already when it resumes: nobody else looks at who is bound. */
