@@ -68,7 +68,7 @@ module Headway
       UNITS = [[1.0, "s"], [1e-3, "ms"], [1e-6, "µs"]].freeze
       BYTES = [Encoding::BINARY, Encoding::US_ASCII].freeze
       # What a thread without a name is called: where it was created.
-      SITE = %r{\A/.*/([^/]+/[^/]+:\d+)\z}.freeze
+      SITE = %r{\A/.*/([^/]+/[^/]+:\d+)\z}
       private_constant :UNITS, :BYTES, :SITE
 
       class << self

@@ -5,10 +5,6 @@ module Headway
     # What times are a share of. A server that nobody calls is idle, and so are its threads: of the whole time any wait would be
     # little. So shares are of the time in which somebody ran or was ready, where that is much less.
     class Busy
-      # Of a time that is busy for less than this, the rest is left out.
-      MOSTLY = 0.8
-      private_constant :MOSTLY
-
       # @param data [Hash] as {Trace#to_h} returns it
       def initialize(data)
         @processes = data[:processes]
@@ -32,7 +28,7 @@ module Headway
       private
 
       def choose(all_s, busy_s, whose)
-        return [all_s, "#{whose} time"] if busy_s >= MOSTLY * all_s
+        return [all_s, "#{whose} time"] if busy_s >= Summary::Verdict::BUSY * all_s
 
         [busy_s, "#{whose} #{Summary::Text.duration(busy_s)} under load"]
       end

@@ -10,11 +10,10 @@ module Headway
   module Report
     # What a trace says, in one or two plain sentences: who waited, at what work, behind which line of which work, and what to do.
     class Headline
-      # Below this share of its time, or so little in all, a wait is not worth a word of complaint.
-      SLIGHT = 0.01
-      SLIGHT_S = 0.005
-      # What blocks for less than this share of the time it isn't kept waiting competes for the GVL.
-      CPU_BOUND = 0.1
+      SLIGHT = Summary::Verdict::SLIGHT
+      SLIGHT_S = Summary::Verdict::SLIGHT_S
+      WAKING_S = Summary::Verdict::WAKING_S
+      CPU_BOUND = Summary::Verdict::CPU_BOUND
       # Work that computes for less than this is no competitor either, though it doesn't block: its thread does, before it.
       BURST_S = 0.005
       # Who computes for so long each time it is through with waiting, and for longer than it waits, gains little by going first.
@@ -25,8 +24,6 @@ module Headway
       TELLING = 0.25
       # Of a wait, what no policy changes: from here on there is none to recommend.
       MOSTLY = 0.5
-      # With the GVL free, shorter waits are what it takes the system to wake a thread.
-      WAKING_S = 0.01
       # From this share of the time on, garbage collection is worth a sentence.
       MUCH_GC = 0.1
       IDLE = 0.02

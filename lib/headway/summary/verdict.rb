@@ -4,11 +4,13 @@ module Headway
   class Summary
     # One sentence that says what the figures mean.
     class Verdict
+      # A report on a trace goes by these, too, as far as CPU_BOUND.
+
       # Less than this share of the time, or so little in all, is not worth a word of complaint.
       SLIGHT = 0.01
       SLIGHT_S = 0.005
       # Of a time in which somebody ran for less than this, the rest is left out: a server that nobody calls is idle, and so are its
-      # threads. (As in Report::Busy, for what a trace says.)
+      # threads.
       BUSY = 0.8
       # With the GVL free, shorter waits are what it takes the system to wake a thread.
       WAKING_S = 0.01
@@ -22,7 +24,7 @@ module Headway
       # What a report says then, too.
       NATIVE_CODE = "No policy makes that give way: for 50 ms and longer it heeded no interrupt (native code that keeps the GVL, " \
                     "or no processor to run on)."
-      private_constant :SLIGHT, :SLIGHT_S, :BUSY, :WAKING_S, :CPU_BOUND, :CAUSED, :DEAF
+      private_constant :CAUSED, :DEAF
 
       # @param stats [Hash] as {Headway.stats} returns it
       def initialize(stats)
