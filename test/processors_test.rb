@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "headway"
 require "headway/processors"
 require "fileutils"
 require "tmpdir"
@@ -34,6 +35,17 @@ class ProcessorsTest < Minitest::Test
 
   def test_never_more_than_there_are
     assert_includes 1..Etc.nprocessors, PROCESSORS.count
+  end
+
+  # Who counts is about to make what there is one of: a pool.
+  def test_no_other_fiber_runs_while_files_are_read
+    order = []
+    Thread.new do
+      Fiber.set_scheduler(Headway::FiberScheduler.new)
+      Fiber.schedule { order << PROCESSORS.count }
+      Fiber.schedule { order << :other }
+    end.join
+    assert_equal [PROCESSORS.count, :other], order
   end
 
   private

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "etc"
-
 require_relative "forks"
 require_relative "offload/block"
 require_relative "offload/errors"
@@ -9,6 +7,7 @@ require_relative "offload/hand_over"
 require_relative "offload/job"
 require_relative "offload/line"
 require_relative "offload/workers"
+require_relative "processors"
 
 module Headway
   # Threads that run blocking operations while the fiber that wants the result waits and the event loop goes on.
@@ -58,7 +57,7 @@ module Headway
     #   hand-over, by the place they are called from, and of streams of short ones now and then one, so that the loop turns; all; none.
     #   HEADWAY_OFFLOAD in the environment overrides it.
     # @raise [ArgumentError] a value that means nothing, in the environment too
-    def initialize(workers: Etc.nprocessors, queue: 256, full: :inline, deadline: nil, mode: :adaptive)
+    def initialize(workers: Processors.count, queue: 256, full: :inline, deadline: nil, mode: :adaptive)
       @workers = whole(workers, "workers")
       @queue = whole(queue, "queue")
       @full = choice(full, FULL_RULES, "full")
@@ -263,7 +262,7 @@ module Headway
       @pending = Thread::SizedQueue.new(@queue)
       @line = Line.new
       @threads = {}.compare_by_identity # thread => the job it runs
-      @crew = [[@workers, Etc.nprocessors].min - 1, 1].max
+      @crew = [[@workers, Processors.count].min - 1, 1].max
       @light = @lined_up = 0
       @light_since = 0.0
       most = [@queue + @workers, (1 << 31) - 1].min

@@ -18,19 +18,22 @@ module Headway
         [Etc.nprocessors, quota&.ceil].compact.min
       end
 
-      # The groups above have a say, too. In a container its own group may be all that is seen, and that at the root.
+      # The groups above have a say, too. In a container its own group may be all that is seen, and that at the root. No other fiber
+      # runs meanwhile: under a scheduler, files are read so that others may, and those who ask are about to make what there is one of.
       #
       # @param root [String] of the file system
       # @return [Float, nil] how many processors' time it may use; nil: no limit is known
       def quota(root = "/")
-        groups(root).flat_map do |controller, group|
-          mount, read = VERSIONS.fetch(controller)
-          parts = group.split("/").reject(&:empty?)
-          (0..parts.size).filter_map { |depth| limit(read, File.join(root, mount, *parts.first(depth))) }
-        end.min
+        Fiber.blocking { groups(root).flat_map { |controller, group| limits(root, controller, group) }.min }
       end
 
       private
+
+      def limits(root, controller, group)
+        mount, read = VERSIONS.fetch(controller)
+        parts = group.split("/").reject(&:empty?)
+        (0..parts.size).filter_map { |depth| limit(read, File.join(root, mount, *parts.first(depth))) }
+      end
 
       # Lines of ID:CONTROLLERS:GROUP.
       def groups(root)
