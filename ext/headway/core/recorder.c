@@ -86,7 +86,8 @@ static void
 begin(struct hw_recorder *r)
 {
     atomic_fetch_add(&r->session, 1);
-    r->bytes = r->folded = r->reported_dropped = r->reported_folded = r->refreshed_ns = 0;
+    r->folded = 0;
+    r->bytes = r->reported_dropped = r->reported_folded = r->refreshed_ns = 0;
     r->encoded.length = r->writing.length = r->ended[0].length = r->ended[1].length = 0;
     r->written = (struct hw_encoded){ 0, 0, 0 };
     r->named = r->told_count = 0;

@@ -61,7 +61,8 @@ struct hw_recorder {
     atomic_bool pending;    /* a child whose file isn't open yet, or whose watch isn't there */
     bool forked;            /* the path gets this process's number */
     struct hw_descriptor file;
-    uint64_t bytes, folded; /* written so far; stacks that found no place */
+    _Atomic uint64_t folded; /* stacks that found no place; told with the GVL alone */
+    uint64_t bytes;          /* written so far */
     uint64_t reported_dropped, reported_folded;
     struct hw_buffer encoded, writing; /* writing: the writer's own while it writes without the lock */
     struct hw_buffer ended[2];         /* flight: names of threads that ended, older half and newer half */

@@ -61,11 +61,11 @@ encode_batch(struct hw_recorder *r)
 static void
 encode_losses(struct hw_recorder *r)
 {
-    uint64_t dropped = hw_ring_dropped(&r->ring);
-    if (dropped == r->reported_dropped && r->folded == r->reported_folded) return;
+    uint64_t dropped = hw_ring_dropped(&r->ring), folded = r->folded;
+    if (dropped == r->reported_dropped && folded == r->reported_folded) return;
     r->reported_dropped = dropped;
-    r->reported_folded = r->folded;
-    if (!hw_write_dropped(&r->encoded, dropped, r->folded)) hw_writer_fail(r, ENOMEM);
+    r->reported_folded = folded;
+    if (!hw_write_dropped(&r->encoded, dropped, folded)) hw_writer_fail(r, ENOMEM);
 }
 
 void
