@@ -65,6 +65,7 @@ module Soak
       pid = @soaked.workers.sample(random: @random) or return
       @tally.killed(pid)
       @soaked.server.signal(:KILL, pid)
+      sleep 15 if @soaked.kind == "falcon" && !@over # which gives up where more than one in ten seconds fails
     end
 
     def restart = signal(:USR2, RESTART)

@@ -8,6 +8,8 @@ module Soak
   # Clients of every kind, each on a thread of its own. They ask until they are told to stop, and account for each answer.
   class Clients
     KINDS = %i[keep keep keep keep once once slow hang_up half pipeline].freeze
+    # What Puma says to the second of two requests sent at once when it is told to stop between them.
+    SHUTTING_DOWN = "Unable to add work while shutting down"
     ROUTES = Application::ROUTES.flat_map { |route, share| [route] * share }.freeze
 
     # @param left_out [Array<String>] routes
@@ -181,9 +183,11 @@ module Soak
       process = response.headers["x-process"]
       pid = process.to_i if process
       return cut(response, number, route, size, started, pid) unless response.whole
-      return busy(number, route, started) if response.status == 503
+      return refused(response, number, route, started) if response.status == 503
 
       expected = Application::FAILING.include?(route) ? 500 : 200
+      return refused(response, number, route, started) if response.body == SHUTTING_DOWN
+
       if response.status != expected
         @tally.fail(:status, "#{route} #{number}: #{response.status} #{response.body[0, 300]}")
       elsif expected == 200 && response.headers["x-number"] != number.to_s
@@ -200,9 +204,11 @@ module Soak
       response.headers["connection"] != "close" && route != "callable"
     end
 
-    def busy(number, route, started)
+    def refused(response, number, route, started)
       explained = @tally.restart_explains?(started) || @tally.kill_explains?(started)
-      explained ? @tally.count(:busy_in_restart) : @tally.fail(:status, "#{route} #{number}: 503")
+      return @tally.count(:busy_in_restart) && false if explained
+
+      @tally.fail(:status, "#{route} #{number}: #{response.status} #{response.body[0, 300]}")
       false
     end
 

@@ -21,7 +21,10 @@ module Soak
       worker_check_interval 1
       worker_shutdown_timeout 15
       worker_timeout 60
-      lowlevel_error_handler { |_error, env, _status| [500, {}, ["failed \#{env["HTTP_X_NUMBER"]}"]] }
+      lowlevel_error_handler do |error, env, status|
+        asked = error.is_a?(Soak::Application::Failure) || error.is_a?(UncaughtThrowError)
+        [status, {}, [asked ? "failed \#{env["HTTP_X_NUMBER"]}" : error.message]]
+      end
     RUBY
     HEADWAY = <<~RUBY
       plugin :headway

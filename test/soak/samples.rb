@@ -6,7 +6,8 @@ module Soak
   # What processes had while they were soaked: by how much it grew with the requests they answered.
   class Samples
     ENOUGH = 12
-    # Seconds: before that memory still grows to what the work needs, with Headway and without.
+    # Answers, and then seconds: before that memory still grows to what the work needs, with Headway and without.
+    WARM = 1_500
     LONG = 240
     # From which growth on, between the first third after the warm-up and the last, something is said to grow. Memory of Ruby's own
     # wavers by some MB; what leaks with requests goes beyond it.
@@ -40,7 +41,8 @@ module Soak
     # @return [Array<String>] what grew
     def failures
       long_enough.flat_map do |pid, rows|
-        next [] if rows.last[:at] - rows.first[:at] < LONG
+        rows = rows.select { |row| row[:served] >= WARM } if rows.last[:served].positive?
+        next [] if rows.size < ENOUGH || rows.last[:at] - rows.first[:at] < LONG
 
         FIGURES.filter_map do |name|
           growth = third(rows, name, 2) - third(rows, name, 0)

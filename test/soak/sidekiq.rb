@@ -14,7 +14,6 @@ module Soak
     THREADS = 10
     TERM_EVERY = 25..45 # seconds; the last process has what is left, and is measured
     WAITING = 300 # jobs in the queue at the most
-    REPORT = 20
     DRAIN = 120
 
     def initialize(seconds, options, out: $stdout)
@@ -171,7 +170,7 @@ module Soak
       title = "sidekiq#{" without Headway" unless @options.headway}, Ruby #{RUBY_VERSION}"
       @out.puts "#{title}, #{@seconds.round} s, #{@pushed} jobs, #{@ends} ends: #{@tally}"
       @samples.lines.each { |line| @out.puts "  #{line}" }
-      @tally.failures.first(REPORT).each { |failure| @out.puts "  LOST #{failure.gsub("\n", "\n    ")}" }
+      @tally.failures.each { |failure| @out.puts "  LOST #{failure.gsub("\n", "\n    ")}" }
       @out.puts "  its files: #{@directory}" if @options.keep
       !@tally.lost?
     end

@@ -3,8 +3,7 @@
 module Soak
   # What came of the requests, and what was done to the server that may explain it. Asked and told by all clients' threads.
   class Tally
-    # Requests that end as one of these are lost; "dropped" and "cut" are, unless what was done to the server explains them.
-    LOST = %i[cut dropped wrong mixed hung nonsense refused status].freeze
+    TOLD = 10 # of a kind
     AROUND = 2 # seconds by which what was done to a server may come before or after what it explains
 
     def initialize
@@ -51,7 +50,7 @@ module Soak
       what = [what, seen_hanging].compact.join("\n") if kind == :hung
       @lock.synchronize do
         @counts[kind] += 1
-        @failures << "#{kind}: #{what}" if @failures.size < 200
+        @failures << "#{kind}: #{what}" if @counts[kind] <= TOLD
       end
     end
 
@@ -64,13 +63,14 @@ module Soak
 
     def restart_explains?(started) = @lock.synchronize { @restarts.any? { |from, to| from - AROUND < now && to > started } }
 
+    def lost? = @failures.any?
+    def to_s = @lock.synchronize { @counts.sort.map { |kind, count| "#{kind} #{count}" }.join(", ") }
+
+    private
+
     def seen_hanging
       @lock.synchronize { @seen ? return : @seen = true }
       @on_hang.call
     end
-    private :seen_hanging
-
-    def lost? = @failures.any?
-    def to_s = @lock.synchronize { @counts.sort.map { |kind, count| "#{kind} #{count}" }.join(", ") }
   end
 end
