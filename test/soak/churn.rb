@@ -9,7 +9,7 @@ module Soak
   class Churn
     # KB from the middle third to the last. Ruby's own memory wavers by less where nothing else happens; but where ever new workers
     # compress, what the C library keeps for each native thread goes on spreading for a while, and stacks are kept up to a bound.
-    GROWS = { "offload" => 40_000, "blame" => 15_000 }.tap { |hash| hash.default = 4_000 }.freeze
+    GROWS = { "offload" => 40_000, "blame" => 15_000 }.tap { |hash| hash.default = 8_000 }.freeze
     KINDS = File.read(File.join(__dir__, "churn_child.rb"))[/KINDS = %w\[(.*?)\]/m, 1].split.freeze
     PLAIN = File.read(File.join(__dir__, "churn_child.rb"))[/PLAIN = %w\[(.*?)\]/m, 1].split.freeze
 
