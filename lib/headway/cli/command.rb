@@ -14,17 +14,18 @@ module Headway
         # have the extension. Anything else is started as it is.
         #
         # @param words [Array<String>] COMMAND and its arguments
-        # @return [Array<String>] the program's path, its arguments
+        # @return [Array(Array(String, String), Array<String>)] the program's path and what it is called, as a shell would call it; its
+        #   arguments
         # @raise [UsageError]
         def resolve(words, path: ENV["PATH"])
           name, *arguments = words
           raise UsageError, "no command to run: try headway run bundle exec puma" if name.nil? || name.empty?
 
           file = find(name, path)
-          return [RbConfig.ruby, file, *arguments] if ruby_script?(file)
+          return [[RbConfig.ruby, RbConfig.ruby], [file, *arguments]] if ruby_script?(file)
 
           check_executable(name, file)
-          [file, *arguments]
+          [[file, name], arguments]
         end
 
         private

@@ -29,12 +29,12 @@ module Headway
         private
 
         def become(options, command)
-          program, *arguments = command
+          program, arguments = command
           variables = ChildEnvironment.build(options)
           say_off(options[:summary]) if variables.empty? && (options[:summary] || options[:record])
-          exec(variables, [program, program], *arguments)
+          exec(variables, program, *arguments)
         rescue SystemCallError => error
-          raise UsageError, "#{program} cannot be started: #{reason(error)}"
+          raise UsageError, "#{program.first} cannot be started: #{reason(error)}"
         end
 
         def supervise(options, command, files)
