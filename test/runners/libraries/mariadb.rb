@@ -65,7 +65,13 @@ served do |socket|
       check("#{name}: late", { "Timeout::Error" => 24 }) do
         tally(8) { Array.new(3) { connect.call(socket).then { |client| outcome { Timeout.timeout(0.1) { client.query("SELECT SLEEP(20)") } } } } }
       end
-      check("#{name}: killed", 16) { in_threads(16) { client = connect.call(socket); Thread.new { client.query("SELECT SLEEP(20)") }.then { sleep(0.05) && _1.kill.join(20) } }.compact.size }
+      check("#{name}: killed", 16) do
+        in_threads(16) do
+          client = connect.call(socket)
+          thread = Thread.new { client.query("SELECT SLEEP(20)") }
+          sleep(0.05) && thread.kill.join(30)
+        end.compact.size
+      end
       check("#{name}: waiting without the GVL", true) do
         began = now
         in_threads(8) { query.call(connect.call(socket), "SELECT SLEEP(1)") }

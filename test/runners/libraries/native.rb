@@ -53,3 +53,5 @@ checks do
   end
   check("in forked children, their compaction too", [0] * 3) do
     forked(3) { in_threads(4) { Nokogiri::XML(DOCUMENT).xpath("//item").size.tap { GC.start && GC.compact } }.uniq == [300] }
+  end
+end
