@@ -68,8 +68,7 @@ checks do
     executions = Queue.new
     task = Concurrent::TimerTask.new(execution_interval: 0.02) { executions << now }
     task.execute
-    sleep 1
-    often = executions.size > 10
+    often = eventually { executions.size > 10 }
     task.shutdown
     ended = task.wait_for_termination(10)
     sleep 0.2
