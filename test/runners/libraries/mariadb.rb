@@ -62,8 +62,11 @@ served do |socket|
           query.call(connect.call(socket), "SELECT REPEAT('x', 1000) FROM seq_1_to_2000").count { |text| text.size == 1000 }
         end.uniq
       end
+      # mysql2 lets a timeout in when the query is over.
       check("#{name}: late", { "Timeout::Error" => 24 }) do
-        tally(8) { Array.new(3) { connect.call(socket).then { |client| outcome { Timeout.timeout(0.1) { client.query("SELECT SLEEP(20)") } } } } }
+        tally(8) do
+          Array.new(3) { connect.call(socket).then { |client| outcome { Timeout.timeout(0.1) { client.query("SELECT SLEEP(2)") } } } }
+        end
       end
       check("#{name}: killed", 16) do
         in_threads(16) do
