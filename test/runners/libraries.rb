@@ -3,8 +3,8 @@
 require "tmpdir"
 require_relative "program"
 
-# Libraries that use threads, signals, timeouts, locks and forks of their own: the checks of each, in libraries/NAME.rb, in a process with
-# Headway by each of the ways of it, beside threads that compute. Where one fails it is run without Headway, too.
+# Libraries that use threads, signals, timeouts, locks and forks of their own: the checks of each, in libraries/NAME.rb, in a process
+# with Headway by each of the ways of it, beside threads that compute. Where one fails it is run without Headway, too.
 class Libraries
   # What it is run with: gems whose versions are told. Another one is a line here, and a file of checks.
   ALL = {
@@ -49,9 +49,9 @@ class Libraries
 
   private
 
-  # A server that is no gem's.
+  # A server that is no gem's, and the headers its clients are built with (see the Gemfile).
   def missing
-    @name == "mariadb" && !system("command -v mariadbd mariadb-install-db >/dev/null") ? "mariadb-server" : nil
+    "mariadb-server or libmariadb-dev" if @name == "mariadb" && Gem::Specification.find_all_by_name("mysql2").empty?
   end
 
   # @return [String, nil] how many checks held, nil when one didn't
