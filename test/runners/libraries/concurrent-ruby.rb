@@ -39,7 +39,9 @@ checks do
     end
     Concurrent::Promises.zip(*chains).value!(50)
   end
-  check("any of", :first) { Concurrent::Promises.any(Concurrent::Promises.future { :first }, Concurrent::Promises.resolvable_future).value!(30) }
+  check("any of", :first) do
+    Concurrent::Promises.any(Concurrent::Promises.future { :first }, Concurrent::Promises.resolvable_future).value!(30)
+  end
   check("futures and agents", 1000) do
     agent = Concurrent::Agent.new(0)
     1000.times { agent.send { |value| value + 1 } }
@@ -79,7 +81,10 @@ checks do
   check("scheduled tasks, each once, none early", [[*0...40], true]) do
     done = Queue.new
     from = now
-    tasks = Array.new(40) { |number| Concurrent::ScheduledTask.execute(0.1 + number * 0.03) { done << [number, now - from >= 0.1 + number * 0.03] } }
+    tasks = Array.new(40) do |number|
+      delay = 0.1 + number * 0.03
+      Concurrent::ScheduledTask.execute(delay) { done << [number, now - from >= delay] }
+    end
     tasks.each { |task| task.wait(30) }
     numbers, late = Array.new(done.size) { done.pop }.sort.transpose
     [numbers, late.all?]

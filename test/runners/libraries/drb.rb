@@ -50,7 +50,9 @@ checks do
   check("request_store: each thread's own", { true => 400 }) { tally(10) { |thread| Array.new(40) { |number| stored([thread, number]) } } }
   check("parallel: threads, in order", [*1..200]) { Parallel.map(0...200, in_threads: 8) { compute(200) && _1 + 1 } }
   check("parallel: processes, in order", [*1..200]) { Parallel.map(0...200, in_processes: 4) { compute(200) && _1 + 1 } }
-  check("parallel: threads in processes", [[0, 1, 2, 3]] * 6) { Parallel.map(0...6, in_processes: 3) { in_threads(4) { |each| compute && each } } }
+  check("parallel: threads in processes", [[0, 1, 2, 3]] * 6) do
+    Parallel.map(0...6, in_processes: 3) { in_threads(4) { |each| compute && each } }
+  end
   check("parallel: an error ends the others", ["ArgumentError", true]) do
     began = now
     said = outcome do

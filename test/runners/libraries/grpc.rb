@@ -28,7 +28,9 @@ class Echoes < Echo
     text
   end
 
-  def count(text, _call) = Enumerator.new { |yielder| text.value.to_i.times { |number| compute(200) && yielder << Text.new(value: number.to_s) } }
+  def count(text, _call)
+    Enumerator.new { |yielder| text.value.to_i.times { |number| compute(200) && yielder << Text.new(value: number.to_s) } }
+  end
 
   def talk(texts) = Enumerator.new { |yielder| texts.each { |text| yielder << Text.new(value: text.value.upcase) } }
 end
@@ -55,7 +57,9 @@ def ask(port, where)
   check("late by Timeout, #{where}", { "Timeout::Error" => 8 }) do
     tally(8) { [outcome { Timeout.timeout(0.2) { stub.say(Text.new(value: "wait 1.0"), deadline: Time.now + 50) } }] }
   end
-  check("streams, #{where}", [[*0...50]] * 8) { in_threads(8) { stub.count(Text.new(value: "50"), deadline: Time.now + 50).map { _1.value.to_i } } }
+  check("streams, #{where}", [[*0...50]] * 8) do
+    in_threads(8) { stub.count(Text.new(value: "50"), deadline: Time.now + 50).map { |text| text.value.to_i } }
+  end
   check("streams both ways, #{where}", [%w[A B C] * 10] * 6) do
     in_threads(6) { stub.talk((%w[a b c] * 10).map { compute(50) && Text.new(value: _1) }, deadline: Time.now + 50).map(&:value) }
   end

@@ -16,7 +16,8 @@ def answers(puma, path, count) = in_threads(6) { Array.new(count) { outcome { pu
 def workers(puma) = eventually(30) { answers(puma, "/pid", 6).map(&:last).uniq.grep(/\A\d+\z/).then { |pids| pids.size > 1 && pids.sort } }
 
 checks do
-  PumaServer.open(WORKER, "workers 2\nthreads 4, 4\nworker_timeout 6\nworker_check_interval 1 if respond_to?(:worker_check_interval)") do |puma|
+  impatient = "workers 2\nthreads 4, 4\nworker_timeout 6\nworker_check_interval 1 if respond_to?(:worker_check_interval)"
+  PumaServer.open(WORKER, impatient) do |puma|
     check("workers that compute aren't taken for hung", [workers(puma), { 200 => 90 }]) do
       ends = now + 9
       said = answers(puma, "/compute", 15).map(&:first).tally
@@ -49,7 +50,10 @@ checks do
     check("puma_worker_killer: a worker is replaced, no request lost", [true, [200]]) do
       before = workers(puma)
       said = []
-      replaced = eventually(50) { said.concat(answers(puma, "/compute", 1).map(&:first)) && answers(puma, "/pid", 4).any? { |_, pid| !before.include?(pid) } }
+      replaced = eventually(50) do
+        said.concat(answers(puma, "/compute", 1).map(&:first))
+        answers(puma, "/pid", 4).any? { |_, pid| !before.include?(pid) }
+      end
       [replaced, said.uniq]
     end
   end

@@ -5,7 +5,8 @@ require_relative "puma_server"
 
 RACKUP = File.read(File.join(__dir__, "rack-timeout.ru"))
 MIX = [*%w[/fine /fine /fine /compute/3 /sleep/3], "/fine", "/wait_in_time"].freeze
-EXPECTED = { "/fine" => [200, "in time"], "/wait_in_time" => [200, "in time"], "/compute/3" => [503, "late"], "/sleep/3" => [503, "late"] }.freeze
+EXPECTED = { "/fine" => [200, "in time"], "/wait_in_time" => [200, "in time"],
+             "/compute/3" => [503, "late"], "/sleep/3" => [503, "late"] }.freeze
 
 def served(puma, clients: 10, each: 14)
   answers = in_threads(clients) do |client|
@@ -31,7 +32,10 @@ checks do
   ["headway first", "timeout first"].each do |order|
     PumaServer.open(RACKUP, "threads 12, 12", "ORDER" => order) do |puma|
       check("every request's answer, #{order}", [140]) { served(puma) }
-      check("close calls, #{order}", 400) { close_calls(puma).then { |answers| answers.slice("in time", "late", "another's timeout").values.sum == 400 ? 400 : answers } }
+      check("close calls, #{order}", 400) do
+        answers = close_calls(puma)
+        answers.slice("in time", "late", "another's timeout").values.sum == 400 ? 400 : answers
+      end
       check("afterwards, #{order}", [140]) { served(puma) }
       if defined?(Headway)
         check("what Headway counted, #{order}", [true, []]) do
