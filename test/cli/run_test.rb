@@ -37,6 +37,11 @@ class RunTest < Minitest::Test
     end
   end
 
+  # As from a shell: its own messages begin with its name.
+  def test_the_command_has_the_name_it_was_typed_with
+    assert_equal "sh\n", headway("run", "sh", "-c", 'echo "$0"').out
+  end
+
   def test_ruby
     assert_equal "true\n", headway_ruby(STARTED).out
   end
