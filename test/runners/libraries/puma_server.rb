@@ -8,6 +8,9 @@ require "tmpdir"
 class PumaServer
   LIB = File.expand_path("../../../lib", __dir__)
   PLUGIN = %(plugin :headway if ENV["HEADWAY"] != "0"\n)
+  # It doesn't outlive who started it, however that ends.
+  LIFELINE = "Thread.new { $stdin.read; Process.kill(:KILL, 0) }\n"
+
   # @param rackup [String] config.ru's text
   # @param configuration [String] config/puma.rb's, as far as it is this server's own
   def self.open(rackup, configuration, **env)
@@ -23,10 +26,12 @@ class PumaServer
     files = %w[config.ru puma.rb log].map { |name| File.join(directory, name) }
     @rackup, @configuration, @log = files
     File.write(@rackup, rackup)
-    File.write(@configuration, %(bind "tcp://127.0.0.1:0"\n#{PLUGIN}#{configuration}))
+    File.write(@configuration, %(bind "tcp://127.0.0.1:0"\n#{PLUGIN}#{LIFELINE}#{configuration}))
     env = { "RUBYOPT" => "-rbundler/setup", "HEADWAY_RUN_PID" => nil, "HEADWAY" => defined?(Headway) ? nil : "0", **env }
+    theirs, @lifeline = IO.pipe
     @pid = Process.spawn(env, RbConfig.ruby, "-I#{LIB}", Gem.bin_path("puma", "puma"), "-C", @configuration, @rackup,
-                         out: @log, err: %i[child out], in: File::NULL, pgroup: true)
+                         out: @log, err: %i[child out], in: theirs, pgroup: true)
+    theirs.close
     @port = eventually(60) { output[%r{Listening on http://127.0.0.1:(\d+)}, 1] } or raise output
   end
 
