@@ -57,8 +57,9 @@ module Headway
     #   hand-over, by the place they are called from, and of streams of short ones now and then one, so that the loop turns; all; none.
     #   HEADWAY_OFFLOAD in the environment overrides it.
     # @raise [ArgumentError] a value that means nothing, in the environment too
-    def initialize(workers: Processors.count, queue: 256, full: :inline, deadline: nil, mode: :adaptive)
+    def initialize(workers: (processors = Processors.count), queue: 256, full: :inline, deadline: nil, mode: :adaptive)
       @workers = whole(workers, "workers")
+      @crew = [[@workers, processors || Processors.count].min - 1, 1].max
       @queue = whole(queue, "queue")
       @full = choice(full, FULL_RULES, "full")
       @deadline = OffloadPool.deadline(deadline)
@@ -262,7 +263,6 @@ module Headway
       @pending = Thread::SizedQueue.new(@queue)
       @line = Line.new
       @threads = {}.compare_by_identity # thread => the job it runs
-      @crew = [[@workers, Processors.count].min - 1, 1].max
       @light = @lined_up = 0
       @light_since = 0.0
       most = [@queue + @workers, (1 << 31) - 1].min
