@@ -3,12 +3,15 @@
 require "monitor"
 require "sqlite3"
 require "timeout"
+require_relative "../harness/computing"
 require_relative "answer"
 
 module Soak
   # The application under attack. Each request brings a number (X-Number), which its answer is made of, and says how long the
   # answer is to be (X-Size); its path says what is done before.
   class Application
+    include Harness::Computing
+
     # @return [Hash] path => how often of so many requests
     ROUTES = { "compute" => 10, "sleep" => 10, "sql" => 10, "lock" => 8, "queue" => 6, "fails" => 3, "throws" => 3, "timeout" => 8,
                "kill" => 6, "children" => 2, "ractor" => 1, "stream" => 8, "callable" => 3, "breaks" => 3, "upload" => 5,
@@ -40,12 +43,6 @@ module Soak
     private
 
     def process = "#{Process.pid} #{GC.count} #{GC.stat(:heap_live_slots)} #{Thread.list.size}"
-
-    def compute(rounds)
-      sum = 0
-      rounds.times { |number| sum += number }
-      sum == rounds * (rounds - 1) / 2 or raise "computed #{sum}"
-    end
 
     def do_compute(number, *) = compute(100_000 + number % 7 * 100_000).then { nil }
     def do_sleep(number, *) = sleep(number % 20 / 1000.0).then { nil }

@@ -4,6 +4,7 @@ require "json"
 require "net/http"
 require "timeout"
 require "headway/control/client"
+require_relative "settings"
 
 module Soak
   # What operators and monitors do to a cluster, all at once: it is scraped and looked at every second, its settings change,
@@ -132,11 +133,7 @@ module Soak
     end
 
     def set
-      ask(:set) do |client|
-        wanted = [{ policy: %w[fair fair fair quantum observe].sample(random: @random) }, { quantum_ms: @random.rand(10..200) },
-                  { preempt: %w[signal poll].sample(random: @random) }].sample(random: @random)
-        client.set(wanted)
-      end
+      ask(:set) { |client| client.set(Settings.any(@random)) }
       ask(:stats, &:stats)
     end
 

@@ -4,6 +4,7 @@
 
 require "sidekiq"
 require "timeout"
+require_relative "../harness/computing"
 if ENV["SOAK_HEADWAY"] == "1"
   require "headway"
   require "headway/sidekiq"
@@ -22,6 +23,8 @@ module Soak
   # A job has a number. It says in Redis that it starts and that it is done, before anything can strike between the two.
   class Job
     include ::Sidekiq::Job
+    include Harness::Computing
+
     sidekiq_options retry: 25
     sidekiq_retry_in { 1 }
 
@@ -36,12 +39,6 @@ module Soak
     end
 
     private
-
-    def compute(rounds)
-      sum = 0
-      rounds.times { |number| sum += number }
-      sum == rounds * (rounds - 1) / 2 or raise "computed #{sum}"
-    end
 
     def do_compute(number, _attempt) = compute(100_000 + number % 7 * 100_000)
     def do_sleep(number, _attempt) = sleep(number % 50 / 1000.0)

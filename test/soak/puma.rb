@@ -170,13 +170,8 @@ module Soak
       left = @server.destroy
       @tally.fail(:crash, complaints.first(20).join) if complaints.any?
       @tally.fail(:left, "processes #{left.join(", ")} outlive their master") if left.any?
-      @samples.failures.each { |failure| @tally.fail(:grows, failure) }
-      @out.puts "#{name}#{" without Headway" unless headway?}, Ruby #{RUBY_VERSION}, #{@seconds.round} s: #{@tally}"
-      @samples.lines.each { |line| @out.puts "  #{line}" }
-      @tally.failures.each { |failure| @out.puts "  LOST #{failure.gsub("\n", "\n    ")}" }
-      @out.puts "  its files: #{@directory}" if @options.keep
-      @out.flush
-      !@tally.lost?
+      title = "#{name}#{" without Headway" unless headway?}, Ruby #{RUBY_VERSION}, #{@seconds.round} s"
+      @tally.report(title, @samples, @out, (@directory if @options.keep))
     end
   end
 end

@@ -1,9 +1,11 @@
 # frozen_string_literal: true
 
 require "sidekiq"
+require "headway/control/client"
 require_relative "jobs"
 require_relative "samples"
 require_relative "server"
+require_relative "settings"
 require_relative "tally"
 
 module Soak
@@ -108,8 +110,7 @@ module Soak
     end
 
     def change(client)
-      client.set([{ policy: %w[fair fair quantum observe].sample(random: @random) }, { quantum_ms: @random.rand(10..200) },
-                  { preempt: %w[signal poll].sample(random: @random) }].sample(random: @random))
+      client.set(Settings.any(@random))
       client.stats
       @tally.count(:set)
     rescue Headway::Control::ClientError => error
@@ -166,13 +167,8 @@ module Soak
     def report
       complaints = @server.complaints.grep_v(/Soak::Job::Failure/)
       @tally.fail(:crash, complaints.first(20).join) if complaints.any?
-      @samples.failures.each { |failure| @tally.fail(:grows, failure) }
       title = "sidekiq#{" without Headway" unless @options.headway}, Ruby #{RUBY_VERSION}"
-      @out.puts "#{title}, #{@seconds.round} s, #{@pushed} jobs, #{@ends} ends: #{@tally}"
-      @samples.lines.each { |line| @out.puts "  #{line}" }
-      @tally.failures.each { |failure| @out.puts "  LOST #{failure.gsub("\n", "\n    ")}" }
-      @out.puts "  its files: #{@directory}" if @options.keep
-      !@tally.lost?
+      @tally.report("#{title}, #{@seconds.round} s, #{@pushed} jobs, #{@ends} ends", @samples, @out, (@directory if @options.keep))
     end
   end
 end

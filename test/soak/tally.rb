@@ -63,7 +63,17 @@ module Soak
 
     def restart_explains?(started) = @lock.synchronize { @restarts.any? { |from, to| from - AROUND < now && to > started } }
 
-    def lost? = @failures.any?
+    # @param samples [Samples] of the processes: what grew is a failure, too
+    # @param files [String, nil] where they were left
+    # @return [Boolean] whether nothing went lost
+    def report(title, samples, out, files)
+      samples.failures.each { |failure| fail(:grows, failure) }
+      out.puts "#{title}: #{self}", samples.lines.map { |line| "  #{line}" }
+      out.puts(@failures.map { |failure| "  LOST #{failure.gsub("\n", "\n    ")}" })
+      out.puts "  its files: #{files}" if files
+      @failures.empty?
+    end
+
     def to_s = @lock.synchronize { @counts.sort.map { |kind, count| "#{kind} #{count}" }.join(", ") }
 
     private

@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
+require_relative "../harness/computing"
 require_relative "places"
 
 module Stress
   # One kind of load. A scenario has a thread of its own, which plays round after round until the time is up; whatever a
   # round starts it also ends and accounts for.
   class Scenario
+    include Harness::Computing
     include Places
 
     FILES = Dir[File.join(__dir__, "scenarios", "*.rb")].sort.to_h { |path| [File.basename(path, ".rb"), path] }.freeze
@@ -91,11 +93,5 @@ module Stress
       File.open(path, "w") { |file| file.syswrite(text) }
     end
 
-    # CPU work whose result is known.
-    def compute(size)
-      sum = 0
-      size.times { |number| sum += number }
-      sum == size * (size - 1) / 2 or raise "computed #{sum} for #{size}"
-    end
   end
 end
