@@ -20,7 +20,7 @@ class FiberSchedulerDatabasesTest < Minitest::Test
 
   def test_redis
     port = Harness::ServerProcess.free_port
-    serve(ENV.fetch("REDIS_SERVER", "redis-server"), "--port", port.to_s, "--bind", "127.0.0.1", "--save", "", "--dir", @directory, program: true)
+    serve(*Harness::ServerProcess.redis(port, @directory), program: true)
       .await_output(/[Rr]eady to accept/)
     a_blocking_pop(port)
     increments_at_once(port)

@@ -32,6 +32,11 @@ module Harness
     end
     private_class_method :system_ports_from
 
+    # @return [Array<String>] what starts Redis (apt-get install redis-server, or REDIS_SERVER=path), with `program: true`
+    def self.redis(port, directory)
+      [ENV.fetch("REDIS_SERVER", "redis-server"), "--port", port.to_s, "--bind", "127.0.0.1", "--save", "", "--dir", directory]
+    end
+
     attr_reader :pid
 
     # @param command [Array<String>] what follows our load path on Ruby's command line; or, program: true, a program

@@ -174,7 +174,7 @@ class SidekiqTest < Minitest::Test
   def url = "redis://127.0.0.1:#{@redis_port}/0"
 
   def start_redis
-    @redis = serve(ENV.fetch("REDIS_SERVER", "redis-server"), "--port", @redis_port.to_s, "--bind", "127.0.0.1", "--save", "", "--dir", @directory, program: true)
+    @redis = serve(*Harness::ServerProcess.redis(@redis_port, @directory), program: true)
     @redis.await_output(/[Rr]eady to accept/)
   end
 

@@ -52,8 +52,7 @@ module Soak
 
     def start_redis
       @port = Harness::ServerProcess.free_port
-      command = [ENV.fetch("REDIS_SERVER", "redis-server"), "--port", @port.to_s, "--bind", "127.0.0.1", "--save", "",
-                 "--dir", @directory]
+      command = Harness::ServerProcess.redis(@port, @directory)
       @redis = Harness::ServerProcess.new(*command, directory: @directory, program: true)
       deadline = now + 30
       sleep 0.05 until @redis.output.match?(/[Rr]eady to accept/) || now > deadline
