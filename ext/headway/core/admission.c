@@ -180,7 +180,7 @@ hw_admission_linger_ends(struct hw_scheduler *s, uint64_t now)
 bool
 hw_scheduler_gate_open(const struct hw_scheduler *s, const struct hw_thread *thread, uint64_t now)
 {
-    if (s->policy.kind != HW_FAIR || !thread->batch) return true;
+    if (s->policy.kind != HW_FAIR || !thread->batch || hw_policy_is_brief(thread)) return true;
     if (s->admitted != thread) return false;
     if (s->counts[HW_IS_INTERACTIVE_ACTIVE] == 0 && now >= s->linger_ns) return true;
     return now >= hw_scheduler_starves_at_ns(s, thread);

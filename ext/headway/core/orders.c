@@ -46,15 +46,17 @@ hw_orders_sample(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
 }
 
 /* When the ticker is to come for a brief hold, which will mostly be over by then. To wake it for each would cost more than all else: it
- * comes as soon as somebody interactive or newborn is late, and until then in its own time. */
+ * comes as soon as somebody interactive or newborn is late, and until then, or where the hold surely is brief, in its own time. */
 static uint64_t
 brief_tick_ns(const struct hw_scheduler *s, uint64_t at_ns, uint64_t now)
 {
     uint64_t tick_ns = now + s->policy.retry_ns;
-    uint64_t interactive_late_ns = s->interactive_ready_ns + s->policy.brief_wait_ns;
-    uint64_t newborn_late_ns = s->newborn_ns + s->policy.brief_wait_ns;
-    if (s->counts[HW_IS_INTERACTIVE_READY] > 0 && interactive_late_ns < tick_ns) tick_ns = interactive_late_ns;
-    if (s->counts[HW_IS_NEWBORN_READY] > 0 && newborn_late_ns < tick_ns) tick_ns = newborn_late_ns;
+    if (!hw_policy_is_surely_brief(s->holder)) {
+        uint64_t interactive_late_ns = s->interactive_ready_ns + s->policy.brief_wait_ns;
+        uint64_t newborn_late_ns = s->newborn_ns + s->policy.brief_wait_ns;
+        if (s->counts[HW_IS_INTERACTIVE_READY] > 0 && interactive_late_ns < tick_ns) tick_ns = interactive_late_ns;
+        if (s->counts[HW_IS_NEWBORN_READY] > 0 && newborn_late_ns < tick_ns) tick_ns = newborn_late_ns;
+    }
     return at_ns > tick_ns ? at_ns : tick_ns;
 }
 
@@ -74,7 +76,7 @@ order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
     }
     uint64_t at_ns = hw_orders_yield_at_ns(s, holder, now);
     if (at_ns > now) {
-        orders->tick_ns = holder->batch && holder->brief ? brief_tick_ns(s, at_ns, now) : at_ns;
+        orders->tick_ns = hw_policy_is_brief(holder) ? brief_tick_ns(s, at_ns, now) : at_ns;
         return;
     }
     if (holder->yielding) {

@@ -13,6 +13,7 @@ const struct hw_policy hw_policy_default = {
     .protection_ns = 5 * HW_NS_PER_MS,
     .brief_ns = 400 * HW_NS_PER_US,
     .brief_wait_ns = 400 * HW_NS_PER_US,
+    .surely_brief_wait_ns = 1 * HW_NS_PER_MS,
     .alone_ns = 100 * HW_NS_PER_US,
     .granularity_ns = 1 * HW_NS_PER_MS,
     .linger_ns = 120 * HW_NS_PER_US,
@@ -55,6 +56,19 @@ hw_policy_burst_called_back_ns(const struct hw_policy *policy, uint64_t burst_ns
 {
     uint64_t fresh_ns = hw_policy_fresh_burst_ns(policy, 0);
     return burst_ns < fresh_ns ? burst_ns : fresh_ns;
+}
+
+void
+hw_policy_learn_brief(struct hw_thread *thread, bool brief)
+{
+    if (!brief) thread->brief_holds /= HW_BRIEF_KEPT;
+    else if (thread->brief_holds < UINT8_MAX) thread->brief_holds++;
+}
+
+static uint64_t
+brief_wait_ns(const struct hw_policy *policy, const struct hw_thread *holder)
+{
+    return hw_policy_is_surely_brief(holder) ? policy->surely_brief_wait_ns : policy->brief_wait_ns;
 }
 
 uint64_t
@@ -139,9 +153,9 @@ fair_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder,
         return reaches_at_ns(holder, policy->burst_ns);
     }
 
-    uint64_t at_ns = HW_NEVER, no_longer_brief_ns = holder->burst_from_ns + (holder->brief ? policy->brief_ns : 0);
+    uint64_t at_ns = HW_NEVER, no_longer_brief_ns = holder->burst_from_ns + (hw_policy_is_brief(holder) ? policy->brief_ns : 0);
     if (rivals->interactive_ready > 0) {
-        uint64_t left_alone_until_ns = earlier(no_longer_brief_ns, rivals->interactive_ready_ns + policy->brief_wait_ns);
+        uint64_t left_alone_until_ns = earlier(no_longer_brief_ns, rivals->interactive_ready_ns + brief_wait_ns(policy, holder));
         at_ns = later(holder->resumed_ns + rivals->granularity_ns, left_alone_until_ns);
     }
     if (rivals->newborn_ns != HW_NEVER) at_ns = earlier(at_ns, rivals->newborn_ns + policy->newborn_ns);

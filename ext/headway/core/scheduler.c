@@ -129,13 +129,6 @@ take_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
 
 /* -- events ------------------------------------------------------------------------------------------------------------- */
 
-static void
-hold_was(struct hw_thread *thread, bool brief)
-{
-    thread->brief = brief && thread->was_brief;
-    thread->was_brief = brief;
-}
-
 /* The VM's own time slice ends a hold with SUSPENDED and READY in one breath, after one tick of its timer at least. Nothing was
  * voluntary then. (A short native call while others wait can look the same; then a statistic is off by one.) */
 #define HW_VM_TICK_NS (8 * HW_NS_PER_MS)
@@ -144,7 +137,7 @@ static void
 recognise_vm_slice(struct hw_scheduler *s, struct hw_thread *thread)
 {
     thread->burst_ns = s->just_suspended_burst_ns;
-    hold_was(thread, false);
+    hw_policy_learn_brief(thread, false);
     thread->account.voluntary--;
     thread->account.preempted++;
     s->account.voluntary--;
@@ -278,7 +271,7 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
         thread->account.preempted++;
         s->account.preempted++;
         /* One that we cut short tells nothing: else whoever must give way at once would never be brief again. */
-        if (hw_elapsed_ns(thread->burst_from_ns, now) >= s->policy.brief_ns) hold_was(thread, false);
+        if (hw_elapsed_ns(thread->burst_from_ns, now) >= s->policy.brief_ns) hw_policy_learn_brief(thread, false);
         s->switches_paid_ns = hw_policy_in_debt_until_ns(s->switches_paid_ns, s->policy.switch_debt_ns, now);
         enter(s, thread, HW_READY, now);
         if (s->admitted == thread) hw_admission_rotate(s, now);
@@ -286,7 +279,7 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
     else if (thread->state != HW_SUSPENDED) {
         thread->account.voluntary++;
         s->account.voluntary++;
-        hold_was(thread, hw_elapsed_ns(thread->burst_from_ns, now) < s->policy.brief_ns);
+        hw_policy_learn_brief(thread, hw_elapsed_ns(thread->burst_from_ns, now) < s->policy.brief_ns);
         if (s->counts[HW_IS_READY] > 0) {
             s->just_suspended = thread;
             s->just_suspended_burst_ns = thread->burst_ns;

@@ -64,7 +64,7 @@ struct hw_thread {
     uint8_t counts_as;       /* which of the scheduler's counts it is in: bits of enum hw_count */
     bool unborn;             /* has never run */
     bool fresh;              /* has never blocked of its own accord */
-    bool was_brief, brief;   /* its last hold was, and the one before it, too: see the policy's brief_ns */
+    uint8_t brief_holds;     /* how surely its holds are brief: so many in a row were, if no other came before: policy.h */
     bool asked;              /* a preemption is under way */
     atomic_bool yielding;    /* gives way right now: its SUSPENDED means READY */
     bool at_gate;            /* in one of the gate's queues: that of gate_tier */

@@ -157,13 +157,15 @@ TEST(a_batch_thread_that_blocks_soon_is_left_alone)
     CHECK_EQUAL(2, s->preemptions);
 
     resumed(server);
-    advance(hw_policy_default.brief_ns);
-    ready(io);
-    CHECK(world.orders.preempt == server, "this hold isn't brief");
-    gives_way(server);
-    resumed(io);
-    blocks(io);
-    comes_back(server);
+    for (int slice = 0; slice < 2; slice++) {
+        advance(hw_policy_default.brief_ns);
+        ready(io);
+        CHECK(world.orders.preempt == server, "this hold isn't brief");
+        gives_way(server);
+        resumed(io);
+        blocks(io);
+        comes_back(server);
+    }
     ready(io);
     CHECK(world.orders.preempt == server, "nor is the rest of it");
     world_end();
@@ -183,7 +185,7 @@ answers(struct hw_thread *server, struct hw_thread *io)
         if (hold == 0) ready(io);
     }
     blocks(server);
-    CHECK(server->batch && server->brief);
+    CHECK(server->batch && hw_policy_is_brief(server));
 }
 
 TEST(a_long_hold_after_brief_ones_ends_before_anybody_is_late)
@@ -249,6 +251,71 @@ TEST(nobody_is_late_for_having_waited_for_others_like_it)
     world_end();
 }
 
+static void
+answers_so_often(struct hw_thread *server, struct hw_thread *io, unsigned holds)
+{
+    while (server->brief_holds < holds) answers(server, io);
+}
+
+/* In a pool that is busy somebody always is late by that, and to wake the ticker takes longer than the hold. */
+TEST(the_ticker_is_not_woken_for_a_hold_that_surely_is_brief)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *io = sleeper(), *server = running_hog();
+    answers_so_often(server, io, HW_SURELY_BRIEF_AFTER);
+    resumed(server);
+    advance(US(10));
+    ready(io);
+    CHECK_EQUAL(world.now + hw_policy_default.retry_ns, world.orders.tick_ns);
+    advance(hw_policy_default.retry_ns);
+    tick();
+    CHECK(world.orders.preempt == server, "it wasn't, after all");
+    world_end();
+}
+
+TEST(one_long_hold_leaves_a_thread_brief_that_was_for_long)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *io = sleeper(), *server = running_hog();
+    answers_so_often(server, io, HW_SURELY_BRIEF_AFTER);
+    for (int hold = 0; hold < 2; hold++) {
+        CHECK(hw_policy_is_brief(server));
+        resumed(server);
+        advance(hw_policy_default.brief_ns);
+        ready(io);
+        CHECK(world.orders.preempt == server, "this one isn't");
+        gives_way(server);
+        CHECK(hw_policy_is_brief(server) == (hold == 0) && !hw_policy_is_surely_brief(server), "after %d long ones", hold + 1);
+        resumed(io);
+        blocks(io);
+        comes_back(server);
+        blocks(server);
+    }
+    world_end();
+}
+
+/* Kept at the gate it would wait until nobody interactive is left, which others like it are by turns: a tenth of a second. */
+TEST(who_is_brief_is_not_kept_at_the_gate)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *io = sleeper(), *hog = running_hog(), *server = sleeper();
+    ready(io);
+    gives_way(hog);
+    server->burst_ns = MS(5000);
+    server->brief_holds = HW_BRIEF_AFTER * HW_BRIEF_KEPT;
+    resumed(io);
+    ready(server);
+    blocks(io);
+    resumed(server);
+    advance(hw_policy_default.brief_ns);
+    ready(io);
+    CHECK(world.orders.preempt == server);
+    gives_way(server);
+    CHECK(s->admitted == hog && server->at_gate);
+    CHECK(hog->parked && !server->parked);
+    world_end();
+}
+
 TEST(a_hold_that_was_cut_short_may_have_been_brief)
 {
     world_start(HW_FAIR);
@@ -259,7 +326,7 @@ TEST(a_hold_that_was_cut_short_may_have_been_brief)
     resumed(server);
     CHECK(world.orders.preempt == server, "somebody is late");
     gives_way(server);
-    CHECK(server->brief);
+    CHECK(hw_policy_is_brief(server));
     world_end();
 }
 
@@ -274,7 +341,7 @@ TEST(a_hold_is_as_brief_without_the_collections_in_it)
         hw_scheduler_collected(s, server, MS(20));
     }
     ready(io);
-    CHECK(server->batch && server->brief && world.orders.preempt == NULL);
+    CHECK(server->batch && hw_policy_is_brief(server) && world.orders.preempt == NULL);
     world_end();
 }
 
@@ -357,6 +424,8 @@ TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once }
       { "brief", a_batch_thread_that_blocks_soon_is_left_alone },
       { "long", a_long_hold_after_brief_ones_ends_before_anybody_is_late },
       { "many", nobody_waits_for_many_brief_holds_in_a_row }, { "behind", nobody_is_late_for_having_waited_for_others_like_it },
+      { "sure", the_ticker_is_not_woken_for_a_hold_that_surely_is_brief },
+      { "kept", one_long_hold_leaves_a_thread_brief_that_was_for_long }, { "gate", who_is_brief_is_not_kept_at_the_gate },
       { "cut", a_hold_that_was_cut_short_may_have_been_brief },
       { "collection", a_hold_is_as_brief_without_the_collections_in_it },
       { "unwinds", who_may_unwind_is_left_alone_for_a_while }, { "alone", alone_nothing_happens }, { "budget", forced_switches_in_debt_cost_granularity },

@@ -161,6 +161,36 @@ TEST(light_work_is_not_held_up_by_heavy_work)
     world_end();
 }
 
+/* Batch and interactive by turns, as a server's threads are when there is more to do than they can: nobody pays for being the first whose
+ * burst is long. */
+static void
+busy_pool(uint64_t cpu_ns, uint64_t nap_ns)
+{
+    enum { THREADS = 6 };
+    struct actor *pool[THREADS];
+    start_vm(HW_FAIR);
+    for (int i = 0; i < THREADS; i++) pool[i] = enter_vm(cpu_ns, nap_ns, 1);
+    simulate(MS(5000));
+    uint64_t holds = 0;
+    for (int i = 0; i < THREADS; i++) {
+        struct hw_histogram *wait = &pool[i]->thread->account.wait;
+        holds += wait->count;
+        CHECK(hw_histogram_percentile(wait, 99.9) < MS(5), "%d: %" PRIu64 " ns", i, hw_histogram_percentile(wait, 99.9));
+    }
+    CHECK(jain(pool, THREADS) >= 0.99, "%.3f", jain(pool, THREADS));
+    CHECK(vm.forced < holds / 50, "%" PRIu64 " of %" PRIu64, vm.forced, holds);
+    world_end();
+}
+
+TEST(threads_of_a_busy_pool_are_served_in_turn)
+{
+    static const uint64_t naps_ns[] = { US(5), US(40), US(300) };
+    for (int i = 0; i < 3; i++) {
+        busy_pool(US(40), naps_ns[i]);
+        busy_pool(US(80), naps_ns[i]);
+    }
+}
+
 TEST(without_competition_nothing_is_forced)
 {
     start_vm(HW_FAIR);
@@ -175,4 +205,4 @@ TESTS({ "io", io_threads_hardly_wait_and_cpu_threads_share }, { "cpu", cpu_threa
       { "quantum", under_quantum_all_have_slices_of_that_length },
       { "saturated", saturated_by_interactive_threads_batch_ones_have_their_protected_share },
       { "idle", the_gvl_is_never_idle_while_somebody_is_ready }, { "light", light_work_is_not_held_up_by_heavy_work },
-      { "alone", without_competition_nothing_is_forced })
+      { "pool", threads_of_a_busy_pool_are_served_in_turn }, { "alone", without_competition_nothing_is_forced })
