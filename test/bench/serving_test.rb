@@ -34,7 +34,7 @@ class BenchServingTest < Minitest::Test
   def test_a_trivial_route
     arms = Serving::Trivial.arms(interpreter).reject(&:trouble)
     result = run_arms(Serving::Trivial.new("saturation_s" => 0.4), arms)
-    assert(result["arms"].values.all? { |figures| figures["requests_per_s"]["median"].positive? && figures["cpu_us"]["median"].positive? })
+    assert(result["arms"].values.all? { |figures| figures.values.all? { _1["median"].positive? } })
     assert_match(/^\| stock \| /, page_of([[result, Serving::Trivial.new]]).first)
   end
 

@@ -43,9 +43,10 @@ class Load
   def closed_loop
     seconds = @config.fetch("seconds")
     before = keep_busy(seconds / 5.0)
+    @times.clear
     start = now
     counted = keep_busy(seconds)
-    { requests: before + counted, counted:, seconds: now - start }
+    { requests: before + counted, counted:, seconds: now - start, all_times: @times.values.flatten }
   end
 
   private

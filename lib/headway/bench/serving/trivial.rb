@@ -9,7 +9,9 @@ module Headway
         DEFAULTS = { "threads" => 5, "workers" => 1, "saturation_s" => 20, "connections" => 10 }.freeze
         FIGURES = [
           Figure.new(key: "requests_per_s", title: "Requests a second", unit: "/s", better: :higher),
-          Figure.new(key: "cpu_us", title: "CPU time of the server for each", unit: "µs")
+          Figure.new(key: "cpu_us", title: "CPU time of the server for each", unit: "µs"),
+          Figure.new(key: "p99_us", title: "Time of a request, p99", unit: "µs", scale: :log),
+          Figure.new(key: "p999_us", title: "p99.9", unit: "µs", scale: :log)
         ].freeze
         # Middlewares, each alone: Headway's with what counts requests for metrics, and what users have that times or counts requests.
         WHOLE = "headway-rack"
@@ -81,7 +83,9 @@ module Headway
         end
 
         def figures_of(answers)
-          { "requests_per_s" => Turns.rate(answers), "cpu_us" => answers.sum { _1["cpu_s"] } / answers.sum { _1["requests"] } * 1e6 }
+          times = answers.flat_map { _1["all_times"] }.sort
+          { "requests_per_s" => Turns.rate(answers), "cpu_us" => answers.sum { _1["cpu_s"] } / answers.sum { _1["requests"] } * 1e6,
+            "p99_us" => Statistics.quantile(times, 0.99) * 1e6, "p999_us" => Statistics.quantile(times, 0.999) * 1e6 }
         end
       end
     end
