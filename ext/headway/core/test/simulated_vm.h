@@ -29,6 +29,8 @@ struct actor {
     uint64_t job_ns;            /* when it runs the job; HW_NEVER */
     bool in_job;
     uint64_t ran_ns;
+    uint64_t woke_ns;           /* when its piece of work began */
+    struct hw_histogram *times; /* from then until it was done; NULL: nobody asks */
 };
 
 static struct vm {
@@ -185,6 +187,7 @@ static inline void
 finish_burst(struct actor *actor)
 {
     actor->left_ns = 0;
+    if (actor->times) hw_histogram_record(actor->times, world.now - actor->woke_ns);
     leave(actor);
     actor->where = SLEEPS;
     actor->at_ns = world.now + varied(actor->sleep_ns, actor->spread);
@@ -201,6 +204,7 @@ wake(struct actor *actor)
         actor->thread->parked = false;
     }
     else {
+        actor->woke_ns = world.now;
         actor->left_ns = actor->sleep_ns ? varied(actor->cpu_ns, actor->spread) : HW_NEVER / 2;
     }
     actor->at_ns = HW_NEVER;
