@@ -75,7 +75,7 @@ struct hw_policy {
 #define HW_FREE_CPU_MEMORY 16
 
 /* After so many brief holds the next one is thought to be brief; after so many it surely is. Another one leaves an eighth of them: among
- * a hundred requests one meets a collection of garbage or a page fault, and says nothing of the next hundred. */
+ * a hundred requests one is longer than the others, and says nothing of the next hundred. */
 #define HW_BRIEF_AFTER 2
 #define HW_SURELY_BRIEF_AFTER 64
 #define HW_BRIEF_KEPT 8
