@@ -180,7 +180,7 @@ hw_admission_linger_ends(struct hw_scheduler *s, uint64_t now)
 bool
 hw_scheduler_gate_open(const struct hw_scheduler *s, const struct hw_thread *thread, uint64_t now)
 {
-    if (s->policy.kind != HW_FAIR || !thread->batch || hw_policy_is_brief(thread)) return true;
+    if (s->policy.kind != HW_FAIR || !thread->batch || hw_policy_is_brief(&s->policy, thread)) return true;
     if (s->admitted != thread) return false;
     if (s->counts[HW_IS_INTERACTIVE_ACTIVE] == 0 && now >= s->linger_ns) return true;
     return now >= hw_scheduler_starves_at_ns(s, thread);
@@ -198,7 +198,10 @@ hw_scheduler_starves_at_ns(const struct hw_scheduler *s, const struct hw_thread 
     if (s->admitted != thread || thread->state != HW_READY) return HW_NEVER;
     uint64_t ran_ns = s->tier_ran_ns[thread->tier];
     uint64_t from_ns = ran_ns > thread->since_ns ? ran_ns : thread->since_ns;
-    return from_ns + s->policy.starvation_ns;
+    uint64_t starves_ns = from_ns + s->policy.starvation_ns;
+    if (thread->piece_ns == 0 || !hw_policy_blocks_often(&s->policy, thread)) return starves_ns;
+    uint64_t piece_starves_ns = thread->since_ns + s->policy.starvation_pieces * thread->piece_ns;
+    return piece_starves_ns < starves_ns ? piece_starves_ns : starves_ns;
 }
 
 /* No admission lasts longer than its turn and this while others wait, unless somebody keeps the GVL: in native code, or collecting

@@ -45,21 +45,6 @@ hw_orders_sample(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
     s->sampled_ns = now;
 }
 
-/* When the ticker is to come for a brief hold, which will mostly be over by then. To wake it for each would cost more than all else: it
- * comes as soon as somebody interactive or newborn is late, and until then, or where the hold surely is brief, in its own time. */
-static uint64_t
-brief_tick_ns(const struct hw_scheduler *s, uint64_t at_ns, uint64_t now)
-{
-    uint64_t tick_ns = now + s->policy.retry_ns;
-    if (!hw_policy_is_surely_brief(s->holder)) {
-        uint64_t interactive_late_ns = s->interactive_ready_ns + s->policy.brief_wait_ns;
-        uint64_t newborn_late_ns = s->newborn_ns + s->policy.brief_wait_ns;
-        if (s->counts[HW_IS_INTERACTIVE_READY] > 0 && interactive_late_ns < tick_ns) tick_ns = interactive_late_ns;
-        if (s->counts[HW_IS_NEWBORN_READY] > 0 && newborn_late_ns < tick_ns) tick_ns = newborn_late_ns;
-    }
-    return at_ns > tick_ns ? at_ns : tick_ns;
-}
-
 static void
 order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
 {
@@ -76,7 +61,10 @@ order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
     }
     uint64_t at_ns = hw_orders_yield_at_ns(s, holder, now);
     if (at_ns > now) {
-        orders->tick_ns = hw_policy_is_brief(holder) ? brief_tick_ns(s, at_ns, now) : at_ns;
+        /* For who is brief, and will mostly be done by then, the ticker comes in its own time. To wake it each time, or as soon as somebody
+         * is late, which in a pool that is busy somebody always is, would cost more than all else. */
+        uint64_t own_ns = now + s->policy.retry_ns;
+        orders->tick_ns = hw_policy_is_brief(&s->policy, holder) && at_ns < own_ns ? own_ns : at_ns;
         return;
     }
     if (holder->yielding) {

@@ -10,10 +10,11 @@ const struct hw_policy hw_policy_default = {
     .turn_quanta = { 2, 2, 2, 1 },
     .patience = 4,
     .starvation_ns = 100 * HW_NS_PER_MS,
+    .starvation_pieces = 4,
     .protection_ns = 5 * HW_NS_PER_MS,
-    .brief_ns = 400 * HW_NS_PER_US,
-    .brief_wait_ns = 400 * HW_NS_PER_US,
-    .surely_brief_wait_ns = 1 * HW_NS_PER_MS,
+    .brief_ns = 1 * HW_NS_PER_MS,
+    .brief_most_ns = 8 * HW_NS_PER_MS,
+    .brief_wait_ns = 2 * HW_NS_PER_MS,
     .alone_ns = 100 * HW_NS_PER_US,
     .granularity_ns = 1 * HW_NS_PER_MS,
     .linger_ns = 120 * HW_NS_PER_US,
@@ -23,6 +24,18 @@ const struct hw_policy hw_policy_default = {
     .free_cpu_ns = 200 * HW_NS_PER_US,
     .retry_ns = 2 * HW_NS_PER_MS,
 };
+
+static uint64_t
+earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t
+later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
 
 uint64_t
 hw_policy_quantum_ns(const struct hw_policy *policy, const struct hw_thread *thread)
@@ -58,17 +71,17 @@ hw_policy_burst_called_back_ns(const struct hw_policy *policy, uint64_t burst_ns
     return burst_ns < fresh_ns ? burst_ns : fresh_ns;
 }
 
-void
-hw_policy_learn_brief(struct hw_thread *thread, bool brief)
+uint64_t
+hw_policy_longest_piece_ns(const struct hw_policy *policy)
 {
-    if (!brief) thread->brief_holds /= HW_BRIEF_KEPT;
-    else if (thread->brief_holds < UINT8_MAX) thread->brief_holds++;
+    return HW_LONGEST_PIECE * policy->brief_ns;
 }
 
-static uint64_t
-brief_wait_ns(const struct hw_policy *policy, const struct hw_thread *holder)
+uint64_t
+hw_policy_usual_piece_ns(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t piece_ns)
 {
-    return hw_policy_is_surely_brief(holder) ? policy->surely_brief_wait_ns : policy->brief_wait_ns;
+    uint64_t counts_ns = earlier(piece_ns, hw_policy_longest_piece_ns(policy));
+    return thread->usual_piece_ns - thread->usual_piece_ns / HW_PIECES_AVERAGED + counts_ns / HW_PIECES_AVERAGED;
 }
 
 uint64_t
@@ -113,18 +126,6 @@ hw_policy_learn_free_cpu(const struct hw_policy *policy, struct hw_thread *threa
     else if (thread->computes_free > 0) thread->computes_free--;
 }
 
-static uint64_t
-earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t
-later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 uint8_t
 hw_policy_last_tier(uint8_t admitted, uint8_t waiting)
 {
@@ -153,9 +154,10 @@ fair_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder,
         return reaches_at_ns(holder, policy->burst_ns);
     }
 
-    uint64_t at_ns = HW_NEVER, no_longer_brief_ns = holder->burst_from_ns + (hw_policy_is_brief(holder) ? policy->brief_ns : 0);
+    uint64_t at_ns = HW_NEVER, brief_ns = hw_policy_is_brief(policy, holder) ? policy->brief_most_ns - holder->piece_ns : 0;
+    uint64_t no_longer_brief_ns = holder->burst_from_ns + brief_ns;
     if (rivals->interactive_ready > 0) {
-        uint64_t left_alone_until_ns = earlier(no_longer_brief_ns, rivals->interactive_ready_ns + brief_wait_ns(policy, holder));
+        uint64_t left_alone_until_ns = earlier(no_longer_brief_ns, rivals->interactive_ready_ns + policy->brief_wait_ns);
         at_ns = later(holder->resumed_ns + rivals->granularity_ns, left_alone_until_ns);
     }
     if (rivals->newborn_ns != HW_NEVER) at_ns = earlier(at_ns, rivals->newborn_ns + policy->newborn_ns);

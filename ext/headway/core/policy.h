@@ -45,14 +45,15 @@ struct hw_policy {
                                 computes may take, but for threads that compute for ever */
     unsigned patience;       /* a tier that waits is passed over for so many quanta (see hw_policy_patience_ns) at the most */
     uint64_t starvation_ns;  /* when no batch thread of its tier ran for so long the admitted one runs next, whatever waits */
+    unsigned starvation_pieces; /* who blocks often, but was cut short, waits for no longer than so many times what it had of its piece,
+                                either: of many that are alike one isn't put off until all others are done */
     uint64_t protection_ns;  /* and for so long at least */
-    uint64_t brief_ns;       /* a hold that ends of its own accord within this is brief. A batch thread whose last ones were is left alone
-                                for so long: the next one mostly is, too, and two switches cost more than others gain by them. Nor is it
-                                kept at the gate: threads of a pool that all do the same are batch and interactive by turns */
-    uint64_t brief_wait_ns;  /* but not once somebody interactive is late: waited for so long, and no interactive thread ran. Brief
-                                holds come one after the other, and a long one may follow */
-    uint64_t surely_brief_wait_ns; /* the same behind a hold that surely is brief: it is over before a signal strikes, and whoever waits in a
-                                pool that is busy waits so long for others like it */
+    uint64_t brief_ns;       /* a thread whose pieces of work take no longer on average is brief: it is left alone, and not kept at the gate,
+                                as two switches cost more than others gain by them. Threads of a pool that all do the same are batch and
+                                interactive by turns */
+    uint64_t brief_most_ns;  /* but for so much of a piece at the most: then it isn't like the others */
+    uint64_t brief_wait_ns;  /* nor once somebody interactive is late: waited for so long, and no interactive thread ran. Brief pieces come
+                                one after the other, and a long one may follow */
     uint64_t alone_ns;       /* who may have been called back for an exception is left alone for so long: yield.c says why */
     uint64_t granularity_ns; /* upper bound of the run time kept before a forced switch, once they are in debt */
     uint64_t linger_ns;      /* the GVL is kept free for so long when an interactive thread is expected right back; 0: never. About
@@ -74,11 +75,13 @@ struct hw_policy {
 #define HW_BURST_MEMORY 2
 #define HW_FREE_CPU_MEMORY 16
 
-/* After so many brief holds the next one is thought to be brief; after so many it surely is. Another one leaves an eighth of them: among
- * a hundred requests one is longer than the others, and says nothing of the next hundred. */
-#define HW_BRIEF_AFTER 2
-#define HW_SURELY_BRIEF_AFTER 64
-#define HW_BRIEF_KEPT 8
+/* What a piece of work takes, from one block to the next, is averaged over about so many; one counts as this many times brief_ns at the
+ * most. So a long one among brief ones is soon forgotten: it says nothing of the next. */
+#define HW_PIECES_AVERAGED 8
+#define HW_LONGEST_PIECE 4
+
+/* Whose pieces take up to so many times brief_ns on average blocks often. */
+#define HW_OFTEN 3
 
 extern const struct hw_policy hw_policy_default;
 
@@ -125,8 +128,11 @@ void hw_policy_learn_nap(struct hw_thread *thread, bool nap);
 bool hw_policy_computes_free(const struct hw_thread *thread);
 void hw_policy_learn_free_cpu(const struct hw_policy *policy, struct hw_thread *thread, uint64_t spent_ns);
 
-/* What its last hold was; whether the next one is thought to be brief says hw_policy_is_brief. */
-void hw_policy_learn_brief(struct hw_thread *thread, bool brief);
+/* What a new thread's pieces of work are taken to be: it has proven nothing yet. */
+uint64_t hw_policy_longest_piece_ns(const struct hw_policy *policy);
+
+/* What its pieces of work take, after one of that length. */
+uint64_t hw_policy_usual_piece_ns(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t piece_ns);
 
 /* The last tier to which the admitted thread may climb while batch threads of the tier `waiting` wait: who was admitted ahead of them
  * goes behind them as soon as it has had as much. */
@@ -157,15 +163,15 @@ hw_policy_is_batch(const struct hw_policy *policy, const struct hw_thread *threa
 }
 
 static inline bool
-hw_policy_is_brief(const struct hw_thread *thread)
+hw_policy_is_brief(const struct hw_policy *policy, const struct hw_thread *thread)
 {
-    return thread->brief_holds >= HW_BRIEF_AFTER;
+    return thread->usual_piece_ns <= policy->brief_ns && thread->piece_ns < policy->brief_most_ns;
 }
 
 static inline bool
-hw_policy_is_surely_brief(const struct hw_thread *thread)
+hw_policy_blocks_often(const struct hw_policy *policy, const struct hw_thread *thread)
 {
-    return thread->brief_holds >= HW_SURELY_BRIEF_AFTER;
+    return thread->usual_piece_ns <= HW_OFTEN * policy->brief_ns;
 }
 
 static inline uint8_t

@@ -137,7 +137,7 @@ static void
 recognise_vm_slice(struct hw_scheduler *s, struct hw_thread *thread)
 {
     thread->burst_ns = s->just_suspended_burst_ns;
-    hw_policy_learn_brief(thread, false);
+    thread->usual_piece_ns = hw_policy_longest_piece_ns(&s->policy);
     thread->account.voluntary--;
     thread->account.preempted++;
     s->account.voluntary--;
@@ -158,6 +158,7 @@ hw_scheduler_add(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state
 
     thread->state = state;
     thread->since_ns = thread->resumed_ns = thread->burst_from_ns = now;
+    thread->usual_piece_ns = hw_policy_longest_piece_ns(&s->policy);
     if (thread->fresh) {
         thread->burst_ns = thread->fresh_burst_ns = hw_policy_fresh_burst_ns(&s->policy, s->unborn);
         thread->unborn = true;
@@ -270,8 +271,7 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
     if (thread->yielding) {
         thread->account.preempted++;
         s->account.preempted++;
-        /* One that we cut short tells nothing: else whoever must give way at once would never be brief again. */
-        if (hw_elapsed_ns(thread->burst_from_ns, now) >= s->policy.brief_ns) hw_policy_learn_brief(thread, false);
+        thread->piece_ns += hw_elapsed_ns(thread->burst_from_ns, now);
         s->switches_paid_ns = hw_policy_in_debt_until_ns(s->switches_paid_ns, s->policy.switch_debt_ns, now);
         enter(s, thread, HW_READY, now);
         if (s->admitted == thread) hw_admission_rotate(s, now);
@@ -279,7 +279,9 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
     else if (thread->state != HW_SUSPENDED) {
         thread->account.voluntary++;
         s->account.voluntary++;
-        hw_policy_learn_brief(thread, hw_elapsed_ns(thread->burst_from_ns, now) < s->policy.brief_ns);
+        uint64_t piece_ns = thread->piece_ns + hw_elapsed_ns(thread->burst_from_ns, now);
+        thread->usual_piece_ns = hw_policy_usual_piece_ns(&s->policy, thread, piece_ns);
+        thread->piece_ns = 0;
         if (s->counts[HW_IS_READY] > 0) {
             s->just_suspended = thread;
             s->just_suspended_burst_ns = thread->burst_ns;

@@ -57,6 +57,8 @@ struct hw_thread {
     uint64_t resumed_ns;     /* when it last got the GVL */
     uint64_t burst_from_ns;  /* the same, later by the time collections took since: they are done for everybody */
     uint64_t burst_ns;       /* run time since it last blocked, less what it slept; not counting the current hold */
+    uint64_t piece_ns;       /* run time since it last blocked, up to the current hold: of its piece of work */
+    uint64_t usual_piece_ns; /* what one takes, on average of the last ones: policy.h */
     uint64_t resumes;        /* the scheduler's resume number of its last hold */
     uint64_t away_ns;        /* recording: since when it has been blocked; 0: it isn't */
     bool batch;              /* its class as last judged */
@@ -64,7 +66,6 @@ struct hw_thread {
     uint8_t counts_as;       /* which of the scheduler's counts it is in: bits of enum hw_count */
     bool unborn;             /* has never run */
     bool fresh;              /* has never blocked of its own accord */
-    uint8_t brief_holds;     /* how surely its holds are brief: so many in a row were, if no other came before: policy.h */
     bool asked;              /* a preemption is under way */
     atomic_bool yielding;    /* gives way right now: its SUSPENDED means READY */
     bool at_gate;            /* in one of the gate's queues: that of gate_tier */

@@ -16,8 +16,8 @@ static const struct hw_policy fair = {
     .starvation_ns = MS(100),
     .protection_ns = MS(5),
     .brief_ns = MS(0.25),
+    .brief_most_ns = MS(0.75),
     .brief_wait_ns = MS(0.5),
-    .surely_brief_wait_ns = MS(0.75),
     .granularity_ns = MS(1),
     .credit_ns = MS(50),
 };
@@ -132,6 +132,25 @@ TEST(sleep_pays_off_a_burst_and_memory_is_short)
     CHECK(hw_policy_burst_after_sleep_ns(kept_ns, MS(5)) < fair.burst_ns);
 }
 
+TEST(what_a_piece_usually_takes_is_an_average_of_the_last_ones)
+{
+    struct hw_thread thread = { .usual_piece_ns = hw_policy_longest_piece_ns(&fair) };
+    CHECK(!hw_policy_is_brief(&fair, &thread));
+    unsigned pieces = 0;
+    for (; !hw_policy_is_brief(&fair, &thread); pieces++) thread.usual_piece_ns = hw_policy_usual_piece_ns(&fair, &thread, MS(0.1));
+    CHECK(pieces > HW_PIECES_AVERAGED && pieces < 2 * HW_PIECES_AVERAGED, "%u", pieces);
+
+    /* One among many is taken for long, not for the hour it took. */
+    for (int i = 0; i < 100; i++) thread.usual_piece_ns = hw_policy_usual_piece_ns(&fair, &thread, MS(0.1));
+    CHECK(thread.usual_piece_ns > MS(0.0999) && thread.usual_piece_ns < MS(0.1001));
+    thread.usual_piece_ns = hw_policy_usual_piece_ns(&fair, &thread, MS(3600e3));
+    CHECK(hw_policy_is_brief(&fair, &thread));
+    thread.usual_piece_ns = hw_policy_usual_piece_ns(&fair, &thread, MS(3600e3));
+    CHECK(!hw_policy_is_brief(&fair, &thread));
+    for (int i = 0; i < 100; i++) thread.usual_piece_ns = hw_policy_usual_piece_ns(&fair, &thread, 0);
+    CHECK(thread.usual_piece_ns < HW_PIECES_AVERAGED);
+}
+
 #define NEVER_MS -1.0
 
 struct yield_case {
@@ -158,9 +177,10 @@ check_yields(const struct hw_policy *policy, const struct yield_case *cases, siz
 #define BESIDE(since_ns, ...) RIVALS(.ready = 1, .interactive_ready = 1, .interactive_ready_ns = since_ns, ##__VA_ARGS__)
 #define NEWBORN(since_ns) { .waiting_tier = HW_TIERS, .ready = 1, .newborn_ns = since_ns }
 #define HOLDER(...) { .state = HW_RUNNING, .resumed_ns = MS(1000), .burst_from_ns = MS(1000), __VA_ARGS__ }
-#define BATCH(...) HOLDER(.batch = true, ##__VA_ARGS__)
+#define BATCH(...) HOLDER(.batch = true, .usual_piece_ns = MS(0.26), ##__VA_ARGS__)
+#define BRIEF(...) HOLDER(.batch = true, .usual_piece_ns = MS(0.25), ##__VA_ARGS__)
 #define IN_TURN(ran_ms, ...) \
-    HOLDER(.batch = true, .tier = 3, .turn_burst_ns = MS(5000), .burst_ns = MS(5000 + ran_ms), ##__VA_ARGS__)
+    BATCH(.tier = 3, .turn_burst_ns = MS(5000), .burst_ns = MS(5000 + ran_ms), ##__VA_ARGS__)
 
 TEST(when_a_holder_gives_way_under_fair)
 {
@@ -170,14 +190,14 @@ TEST(when_a_holder_gives_way_under_fair)
         { "batch beside interactive", BATCH(), RIVALS(.ready = 1, .interactive_ready = 1), 1000 },
         { "batch beside interactive, over the budget", BATCH(),
           RIVALS(.ready = 1, .interactive_ready = 1, .granularity_ns = MS(0.5)), 1000.5 },
-        { "last hold brief, beside interactive", BATCH(.brief_holds = HW_BRIEF_AFTER), BESIDE(MS(1000)), 1000.25 },
-        { "last hold brief, beside one that will be late", BATCH(.brief_holds = HW_BRIEF_AFTER), BESIDE(MS(999.6)), 1000.1 },
-        { "last hold brief, beside one that is late", BATCH(.brief_holds = HW_BRIEF_AFTER), BESIDE(MS(900)), 1000 },
-        { "surely brief, beside one that is late for others", BATCH(.brief_holds = HW_SURELY_BRIEF_AFTER), BESIDE(MS(999.6)), 1000.25 },
-        { "surely brief, beside one that is late", BATCH(.brief_holds = HW_SURELY_BRIEF_AFTER), BESIDE(MS(998)), 1000 },
-        { "last hold brief, over the budget", BATCH(.brief_holds = HW_BRIEF_AFTER), BESIDE(MS(1000), .granularity_ns = MS(0.5)), 1000.5 },
-        { "last hold brief, another admitted", BATCH(.brief_holds = HW_BRIEF_AFTER), RIVALS(.ready = 1, .other_admitted = true), 1000.25 },
-        { "last hold brief, above the tier that waits", BATCH(.brief_holds = HW_BRIEF_AFTER, .tier = 1, .burst_ns = MS(90)), AT_GATE(0, .ready = 1), 1000 },
+        { "brief, beside interactive", BRIEF(), BESIDE(MS(1000)), 1000.5 },
+        { "brief, beside one that will be late", BRIEF(), BESIDE(MS(999.6)), 1000.1 },
+        { "brief, beside one that is late", BRIEF(), BESIDE(MS(900)), 1000 },
+        { "brief as a rule, but not now", BRIEF(.piece_ns = MS(0.5)), BESIDE(MS(1000)), 1000.25 },
+        { "brief as a rule, long ago", BRIEF(.piece_ns = MS(0.75)), BESIDE(MS(1000)), 1000 },
+        { "brief, over the budget", BRIEF(), BESIDE(MS(999.9), .granularity_ns = MS(0.5)), 1000.5 },
+        { "brief, another admitted", BRIEF(), RIVALS(.ready = 1, .other_admitted = true), 1000.75 },
+        { "brief, above the tier that waits", BRIEF(.tier = 1, .burst_ns = MS(90)), AT_GATE(0, .ready = 1), 1000 },
         { "protected", BATCH(.protected_ns = MS(1005)), RIVALS(.ready = 1, .interactive_ready = 1), 1005 },
         { "protected once", BATCH(.protected_ns = MS(900)), RIVALS(.ready = 1, .interactive_ready = 1), 1000 },
         { "batch beside one it has created just now", BATCH(), NEWBORN(MS(1003)), 1003.25 },
@@ -290,7 +310,8 @@ TEST(who_computed_without_the_gvl_the_last_times_will_again)
 TESTS({ "default", the_default_is_as_documented }, { "quantum", a_threads_own_quantum_goes_before_the_process },
       { "burst", a_burst_grows_only_while_running }, { "clock", a_clock_that_steps_back_makes_nobody_batch }, { "classes", classes },
       { "new", new_threads_share_what_one_gets_down_to_an_eighth }, { "tiers", tiers },
-      { "sleep", sleep_pays_off_a_burst_and_memory_is_short }, { "fair_yield", when_a_holder_gives_way_under_fair },
+      { "sleep", sleep_pays_off_a_burst_and_memory_is_short },
+      { "piece", what_a_piece_usually_takes_is_an_average_of_the_last_ones }, { "fair_yield", when_a_holder_gives_way_under_fair },
       { "quantum_yield", when_a_holder_gives_way_under_quantum }, { "observe_yield", nobody_gives_way_under_observe },
       { "granularity", granularity_is_free_within_the_credit_and_bounded_beyond },
       { "debt", a_debt_is_paid_off_by_time }, { "free", who_computed_without_the_gvl_the_last_times_will_again })

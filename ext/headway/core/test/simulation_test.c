@@ -31,13 +31,13 @@ share_of(const struct actor *actor, uint64_t length_ns)
 /* -- promises ----------------------------------------------------------------------------------------------------------- */
 
 static void
-io_beside(unsigned hogs, double spread)
+io_beside(unsigned hogs, uint64_t cpu_ns, uint64_t nap_ns, double spread)
 {
     enum { IO = 4 };
     const uint64_t warm_up_ns = MS(1000), length_ns = MS(200) * hogs * 5;
     struct actor *cpu[16], *io[IO];
     start_vm(HW_FAIR);
-    for (unsigned i = 0; i < hogs; i++) cpu[i] = enter_vm(HW_NEVER, 0, 0);
+    for (unsigned i = 0; i < hogs; i++) cpu[i] = enter_vm(cpu_ns, nap_ns, 0);
     for (unsigned i = 0; i < IO; i++) io[i] = enter_vm(US(50), MS(5), spread);
     simulate(warm_up_ns);
     for (unsigned i = 0; i < vm.count; i++) {
@@ -63,8 +63,9 @@ TEST(io_threads_hardly_wait_and_cpu_threads_share)
 {
     static const unsigned hogs[] = { 1, 4, 16 };
     for (int i = 0; i < 3; i++) {
-        io_beside(hogs[i], 0);
-        io_beside(hogs[i], 1);
+        io_beside(hogs[i], HW_NEVER, 0, 0);
+        io_beside(hogs[i], HW_NEVER, 0, 1);
+        io_beside(hogs[i], MS(21), US(20), 0); /* writes to a log in between */
     }
 }
 
@@ -191,6 +192,36 @@ TEST(threads_of_a_busy_pool_are_served_in_turn)
     }
 }
 
+static double
+pool_times(enum hw_policy_kind kind, uint64_t cpu_ns, uint64_t nap_ns, struct hw_histogram *times)
+{
+    enum { THREADS = 6 };
+    CHECK(hw_histogram_init(times, 3));
+    start_vm(kind);
+    for (int i = 0; i < THREADS; i++) enter_vm(cpu_ns, nap_ns, 1)->times = times;
+    simulate(MS(20000));
+    double forced = (double)vm.forced / (double)times->count;
+    world_end();
+    return forced;
+}
+
+/* Whom a pool's threads keep waiting are others like them: nothing is gained by cutting them short. */
+TEST(the_pieces_of_a_busy_pool_take_as_long_as_first_come_first_served)
+{
+    static const uint64_t cpu_ns[] = { US(100), US(300), US(600) }, naps_ns[] = { US(5), US(300), MS(1) };
+    for (int i = 0; i < 9; i++) {
+        struct hw_histogram fifo, fair;
+        pool_times(HW_OBSERVE, cpu_ns[i / 3], naps_ns[i % 3], &fifo);
+        double forced = pool_times(HW_FAIR, cpu_ns[i / 3], naps_ns[i % 3], &fair);
+        CHECK(forced < 0.2, "%d: %.3f", i, forced);
+        CHECK(fair.count > fifo.count * 0.98, "%d: %" PRIu64 " of %" PRIu64, i, fair.count, fifo.count);
+        double fifo_ns = (double)hw_histogram_percentile(&fifo, 99), fair_ns = (double)hw_histogram_percentile(&fair, 99);
+        CHECK(fair_ns < 1.5 * fifo_ns, "%d: %.0f ns, %.0f", i, fair_ns, fifo_ns);
+        hw_histogram_free(&fifo);
+        hw_histogram_free(&fair);
+    }
+}
+
 TEST(without_competition_nothing_is_forced)
 {
     start_vm(HW_FAIR);
@@ -205,4 +236,5 @@ TESTS({ "io", io_threads_hardly_wait_and_cpu_threads_share }, { "cpu", cpu_threa
       { "quantum", under_quantum_all_have_slices_of_that_length },
       { "saturated", saturated_by_interactive_threads_batch_ones_have_their_protected_share },
       { "idle", the_gvl_is_never_idle_while_somebody_is_ready }, { "light", light_work_is_not_held_up_by_heavy_work },
-      { "pool", threads_of_a_busy_pool_are_served_in_turn }, { "alone", without_competition_nothing_is_forced })
+      { "pool", threads_of_a_busy_pool_are_served_in_turn },
+      { "pieces", the_pieces_of_a_busy_pool_take_as_long_as_first_come_first_served }, { "alone", without_competition_nothing_is_forced })
