@@ -38,6 +38,13 @@ class BenchServingTest < Minitest::Test
     assert_match(/^\| stock \| /, page_of([[result, Serving::Trivial.new]]).first)
   end
 
+  def test_a_nearly_trivial_route
+    stock = Arm.build("stock", interpreter)
+    figures = run_arms(Serving::Trivial.new("saturation_s" => 1, "work_us" => 5_000), [stock])["arms"].values.first
+    assert_operator figures["cpu_us"]["median"], :>, 1_000
+    assert_operator figures["p99_us"]["median"], :>, 5_000
+  end
+
   def test_several_workers
     Serving::Puma.run(Arm.build("stock", interpreter), { **Serving::DEFAULTS, "workers" => 2, "rounds_per_ms" => 1 }) do |puma|
       answer = puma.load({ paths: { "/light" => 1.0 }, seed: 1, rate: 100.0, requests: 10 }, limit_s: 60)

@@ -29,6 +29,23 @@ module Headway
       # @return [Arm]
       def self.alone(interpreter) = Arm.new(name: ALONE, interpreter:)
 
+      CALIBRATION = <<~RUBY
+        require "json"
+        rounds = ->(count) { count.times { Array.new(20) { |index| "item \#{index}" }.join(",") } }
+        rates = Array.new(7) do
+          start = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+          rounds.call(20_000)
+          20_000 / (Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - start) / 1000
+        end
+        puts JSON.generate(rounds_per_ms: rates.sort[3].round(2))
+      RUBY
+      private_constant :CALIBRATION
+
+      # @return [Float] rounds of what the servers' programs compute that this machine does in a millisecond
+      def self.rounds_per_ms(interpreter)
+        Child.run([*interpreter.command, "-e", CALIBRATION], env: Arm.environment).fetch("rounds_per_ms")
+      end
+
       # Of a turn (see {Turns}), which begins with an empty server: at 85 % of a server's capacity queues would go on growing for a minute,
       # but in turns of a minute the machine's swings are more than what the arms differ by.
       TURN_S = 5
@@ -43,7 +60,7 @@ module Headway
 
       # Finds out how fast the machine is and what stock Puma can take at most; loads are parts of that.
       def prepare(interpreter)
-        config["rounds_per_ms"] = Child.run([*interpreter.command, "-e", CALIBRATION], env: Arm.environment).fetch("rounds_per_ms")
+        config["rounds_per_ms"] = Serving.rounds_per_ms(interpreter)
         stock = Arm.build("stock", interpreter)
         answers = saturate([stock]).fetch(stock) { raise Error, "what stock can take at most could not be measured" }
         config["capacity_per_s"] = Turns.rate(answers).round(2)
@@ -79,18 +96,6 @@ module Headway
       end
 
       private
-
-      CALIBRATION = <<~RUBY
-        require "json"
-        rounds = ->(count) { count.times { Array.new(20) { |index| "item \#{index}" }.join(",") } }
-        rates = Array.new(7) do
-          start = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
-          rounds.call(20_000)
-          20_000 / (Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - start) / 1000
-        end
-        puts JSON.generate(rounds_per_ms: rates.sort[3].round(2))
-      RUBY
-      private_constant :CALIBRATION
 
       def with_server(arm, &) = Puma.run(arm, settings, &)
 

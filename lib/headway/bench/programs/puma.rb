@@ -2,7 +2,7 @@
 
 # A real Puma with an application whose requests are light, heavy or trivial; it ends when it is killed.
 # Usage: puma.rb '{"threads": 10, "workers": 1, "light_waits": 5, "light_wait_ms": 4, "rounds_per_ms": 100, "light_ms": 5,
-# "heavy_ms": 150, "setup": "…"}'; prints {"port": …} when it serves. setup: Ruby to be run in the application's place first.
+# "heavy_ms": 150, "work_us": 0, "setup": "…"}'; prints {"port": …} when it serves. setup: Ruby to be run in the application's place first.
 
 require "json"
 require "puma"
@@ -12,7 +12,7 @@ require_relative "work"
 
 config = JSON.parse(ARGV.fetch(0))
 work = Work.new(config)
-works = { "/light" => -> { work.light }, "/heavy" => -> { work.heavy }, "/trivial" => -> {} }
+works = { "/light" => -> { work.light }, "/heavy" => -> { work.heavy }, "/trivial" => -> { work.trivial } }
 
 # What the benchmark asks a worker about itself.
 policy = -> { defined?(Headway.started?) && Headway.started? ? Headway.policy : nil }

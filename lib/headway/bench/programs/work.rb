@@ -6,7 +6,7 @@ require_relative "heap"
 
 # Light and heavy work, of a length that does not depend on the machine.
 class Work
-  # @param config [Hash] rounds_per_ms, light_waits, light_wait_ms, light_ms, heavy_ms
+  # @param config [Hash] rounds_per_ms, light_waits, light_wait_ms, light_ms, heavy_ms; work_us: of trivial work, on average
   def initialize(config)
     @config = config
   end
@@ -21,6 +21,12 @@ class Work
   end
 
   def heavy = compute(@config.fetch("heavy_ms"))
+
+  # Exponentially distributed, as hardly any two requests take as long.
+  def trivial
+    mean_us = @config.fetch("work_us", 0)
+    compute(-Math.log(1 - rand) * mean_us / 1000) if mean_us.positive?
+  end
 
   private
 

@@ -83,6 +83,7 @@ module Headway
         end
 
         def what(parser)
+          parser.on("--work-us N", Options::Count, "what requests of the trivial part compute,", "on average (default: nothing)") { @work_us = _1 }
           parser.on("--threads LIST", Options::Counts, "threads of a worker (default 5,10)") { @threads = positive(_1, "--threads") }
           parser.on("--workers LIST", Options::Counts, "workers (default 1,2)") { @workers = positive(_1, "--workers") }
           parser.on("--loads LIST", Options::Counts, "percent of stock's capacity (default 30,50,70,85)") do |numbers|
@@ -120,7 +121,7 @@ module Headway
         end
 
         def trivial
-          experiment = Trivial.new({ "threads" => @threads.min, "workers" => 1, **@settings.slice("saturation_s") })
+          experiment = Trivial.new({ "threads" => @threads.min, "workers" => 1, "work_us" => @work_us, **@settings.slice("saturation_s") }.compact)
           [[experiment, Trivial.arms(interpreter), @runs]]
         end
 

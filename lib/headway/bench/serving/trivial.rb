@@ -3,10 +3,10 @@
 module Headway
   module Bench
     class Serving
-      # What Headway costs a server whose requests do nothing at all, as fast as it can answer them.
+      # What Headway costs a server whose requests do nothing at all, or next to nothing, as fast as it can answer them.
       class Trivial < Experiment
         PURPOSE = "a route that does nothing, at saturation: what Headway costs"
-        DEFAULTS = { "threads" => 5, "workers" => 1, "saturation_s" => 20, "connections" => 10 }.freeze
+        DEFAULTS = { "threads" => 5, "workers" => 1, "saturation_s" => 20, "connections" => 10, "work_us" => 0 }.freeze
         FIGURES = [
           Figure.new(key: "requests_per_s", title: "Requests a second", unit: "/s", better: :higher),
           Figure.new(key: "cpu_us", title: "CPU time of the server for each", unit: "µs"),
@@ -49,6 +49,11 @@ module Headway
           @pairs = Pairs.new
         end
 
+        def prepare(interpreter)
+          config["rounds_per_ms"] = config["work_us"].zero? ? 1 : Serving.rounds_per_ms(interpreter)
+          yield
+        end
+
         def side_by_side? = true
 
         def measure_together(arms, _cell)
@@ -77,7 +82,7 @@ module Headway
         end
 
         def with_server(arm)
-          settings = { **Serving::DEFAULTS, **config, "workers" => 1, "rounds_per_ms" => 1, "setup" => MIDDLEWARES[arm.name] }
+          settings = { **Serving::DEFAULTS, **config, "workers" => 1, "setup" => MIDDLEWARES[arm.name] }
           flags = ["puma", *OTHERS[arm.name]].flat_map { |gem| Gems.flags(gem) }
           Puma.run(arm, settings.compact, flags:) { |puma| yield Metered.new(puma) }
         end
