@@ -199,9 +199,7 @@ hw_scheduler_starves_at_ns(const struct hw_scheduler *s, const struct hw_thread 
     uint64_t ran_ns = s->tier_ran_ns[thread->tier];
     uint64_t from_ns = ran_ns > thread->since_ns ? ran_ns : thread->since_ns;
     uint64_t starves_ns = from_ns + s->policy.starvation_ns;
-    if (thread->piece_ns == 0 || !hw_policy_blocks_often(&s->policy, thread)) return starves_ns;
-    uint64_t piece_starves_ns = thread->since_ns + s->policy.starvation_pieces * thread->piece_ns;
-    return piece_starves_ns < starves_ns ? piece_starves_ns : starves_ns;
+    return thread->due_ns && thread->due_ns < starves_ns ? thread->due_ns : starves_ns;
 }
 
 /* No admission lasts longer than its turn and this while others wait, unless somebody keeps the GVL: in native code, or collecting

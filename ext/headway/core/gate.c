@@ -64,6 +64,12 @@ hw_gate_tier(const struct hw_gate *gate)
     return tier;
 }
 
+static bool
+due_before(const struct hw_thread *thread, const struct hw_thread *other, uint64_t now)
+{
+    return thread->due_ns && now >= thread->due_ns && (other->due_ns == 0 || thread->due_ns < other->due_ns);
+}
+
 struct hw_thread *
 hw_gate_pop(struct hw_gate *gate, uint64_t patience_ns, uint64_t now)
 {
@@ -74,6 +80,10 @@ hw_gate_pop(struct hw_gate *gate, uint64_t patience_ns, uint64_t now)
         struct hw_gate_queue *queue = &gate->queues[tier];
         bool overdue = queue->head && now >= queue->served_ns + patience_ns;
         if (overdue && queue->served_ns < chosen->served_ns) chosen = queue;
+    }
+    for (int tier = lowest; tier < HW_TIERS; tier++) {
+        struct hw_gate_queue *queue = &gate->queues[tier];
+        if (queue->head && due_before(queue->head, chosen->head, now)) chosen = queue;
     }
     chosen->served_ns = now;
     struct hw_thread *thread = chosen->head;

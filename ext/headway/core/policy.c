@@ -85,6 +85,13 @@ hw_policy_usual_piece_ns(const struct hw_policy *policy, const struct hw_thread 
 }
 
 uint64_t
+hw_policy_due_ns(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now)
+{
+    bool blocks_often = thread->usual_piece_ns <= HW_OFTEN * policy->brief_ns;
+    return blocks_often ? now + policy->starvation_pieces * thread->piece_ns : 0;
+}
+
+uint64_t
 hw_policy_burst_at_block_ns(const struct hw_policy *policy, const struct hw_thread *thread)
 {
     uint64_t memory_ns = HW_BURST_MEMORY * policy->burst_ns;

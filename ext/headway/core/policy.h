@@ -45,8 +45,8 @@ struct hw_policy {
                                 computes may take, but for threads that compute for ever */
     unsigned patience;       /* a tier that waits is passed over for so many quanta (see hw_policy_patience_ns) at the most */
     uint64_t starvation_ns;  /* when no batch thread of its tier ran for so long the admitted one runs next, whatever waits */
-    unsigned starvation_pieces; /* who blocks often, but was cut short, waits for no longer than so many times what it had of its piece,
-                                either: of many that are alike one isn't put off until all others are done */
+    unsigned starvation_pieces; /* who blocks often, but was cut short, is due after so many times what it had of its piece: before lower
+                                tiers, and starving then. Of many that are alike one isn't put off until all others are done */
     uint64_t protection_ns;  /* and for so long at least */
     uint64_t brief_ns;       /* a thread whose pieces of work take no longer on average is brief: it is left alone, and not kept at the gate,
                                 as two switches cost more than others gain by them. Threads of a pool that all do the same are batch and
@@ -134,6 +134,9 @@ uint64_t hw_policy_longest_piece_ns(const struct hw_policy *policy);
 /* What its pieces of work take, after one of that length. */
 uint64_t hw_policy_usual_piece_ns(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t piece_ns);
 
+/* When it is the turn of a thread that is cut short now, whatever waits; 0: when it comes. */
+uint64_t hw_policy_due_ns(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now);
+
 /* The last tier to which the admitted thread may climb while batch threads of the tier `waiting` wait: who was admitted ahead of them
  * goes behind them as soon as it has had as much. */
 uint8_t hw_policy_last_tier(uint8_t admitted, uint8_t waiting);
@@ -166,12 +169,6 @@ static inline bool
 hw_policy_is_brief(const struct hw_policy *policy, const struct hw_thread *thread)
 {
     return thread->usual_piece_ns <= policy->brief_ns && thread->piece_ns < policy->brief_most_ns;
-}
-
-static inline bool
-hw_policy_blocks_often(const struct hw_policy *policy, const struct hw_thread *thread)
-{
-    return thread->usual_piece_ns <= HW_OFTEN * policy->brief_ns;
 }
 
 static inline uint8_t

@@ -272,6 +272,7 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
         thread->account.preempted++;
         s->account.preempted++;
         thread->piece_ns += hw_elapsed_ns(thread->burst_from_ns, now);
+        thread->due_ns = hw_policy_due_ns(&s->policy, thread, now);
         s->switches_paid_ns = hw_policy_in_debt_until_ns(s->switches_paid_ns, s->policy.switch_debt_ns, now);
         enter(s, thread, HW_READY, now);
         if (s->admitted == thread) hw_admission_rotate(s, now);
@@ -281,7 +282,7 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
         s->account.voluntary++;
         uint64_t piece_ns = thread->piece_ns + hw_elapsed_ns(thread->burst_from_ns, now);
         thread->usual_piece_ns = hw_policy_usual_piece_ns(&s->policy, thread, piece_ns);
-        thread->piece_ns = 0;
+        thread->piece_ns = thread->due_ns = 0;
         if (s->counts[HW_IS_READY] > 0) {
             s->just_suspended = thread;
             s->just_suspended_burst_ns = thread->burst_ns;

@@ -62,11 +62,26 @@ oracle_remove(struct hw_thread *thread)
     oracle_length = kept;
 }
 
-/* The lowest tier, unless others are overdue: then of these the one that was served longest ago. */
+/* Of those who are first in their tier. */
+static int
+oracle_due(void)
+{
+    int chosen = -1;
+    uint64_t due_ns = now + 1;
+    for (int tier = 0; tier < HW_TIERS; tier++) {
+        struct hw_thread *first = oracle_first((unsigned)tier);
+        if (first == NULL || first->due_ns == 0 || first->due_ns >= due_ns) continue;
+        chosen = tier;
+        due_ns = first->due_ns;
+    }
+    return chosen;
+}
+
+/* The lowest tier, unless others are overdue: then of these the one that was served longest ago. But whose time it is goes first. */
 static struct hw_thread *
 oracle_pop(void)
 {
-    int chosen = -1;
+    int chosen = -1, due = oracle_due();
     bool overdue = false;
     for (int tier = 0; tier < HW_TIERS; tier++) {
         if (oracle_first((unsigned)tier) == NULL) continue;
@@ -75,6 +90,7 @@ oracle_pop(void)
         if (better) chosen = tier;
         overdue |= late;
     }
+    if (due >= 0) chosen = due;
     if (chosen < 0) return NULL;
     oracle_served_ns[chosen] = now;
     struct hw_thread *thread = oracle_first((unsigned)chosen);
@@ -170,6 +186,22 @@ TEST(no_tier_is_passed_over_for_ever)
     for (int tier = 0; tier < HW_TIERS; tier++) CHECK(served[tier] >= 8, "tier %d: %u of %d turns", tier, served[tier], 10 * HW_TIERS);
 }
 
+TEST(whose_time_it_is_goes_before_lower_tiers)
+{
+    start_empty();
+    for (int i = 0; i < 3; i++) {
+        threads[i].tier = (uint8_t)i;
+        threads[i].due_ns = i == 0 ? 0 : now + 300 - 100 * (uint64_t)i;
+        push(&threads[i]);
+    }
+    now += 99;
+    CHECK(hw_gate_pop(&gate, PATIENCE_NS, now) == &threads[0]);
+    push(&threads[0]);
+    now += 100;
+    CHECK(hw_gate_pop(&gate, PATIENCE_NS, now) == &threads[2]);
+    CHECK(hw_gate_pop(&gate, PATIENCE_NS, now) == &threads[0]);
+}
+
 TEST(in_any_order_as_an_array)
 {
     start_empty();
@@ -180,6 +212,7 @@ TEST(in_any_order_as_an_array)
           case 0:
           case 1:
             thread->tier = (uint8_t)test_random(HW_TIERS);
+            if (!oracle_has(thread)) thread->due_ns = test_random(3) ? 0 : (now + test_random(3000)) / THREADS * THREADS + (uint64_t)(thread - threads);
             push(thread);
             break;
           case 2:
@@ -197,4 +230,4 @@ TEST(in_any_order_as_an_array)
 
 TESTS({ "fifo", within_a_tier_first_come_first_served }, { "tiers", lower_tiers_go_first },
       { "put_back", who_is_put_back_to_the_head_has_waited_since_then }, { "twice", doing_it_twice_is_doing_it_once },
-      { "overdue", no_tier_is_passed_over_for_ever }, { "random", in_any_order_as_an_array })
+      { "overdue", no_tier_is_passed_over_for_ever }, { "due", whose_time_it_is_goes_before_lower_tiers }, { "random", in_any_order_as_an_array })

@@ -222,6 +222,18 @@ TEST(the_pieces_of_a_busy_pool_take_as_long_as_first_come_first_served)
     }
 }
 
+/* Those go first that had least, and the GVL is never free: yet nobody waits until all others are done. */
+TEST(the_longest_pieces_of_a_busy_pool_are_not_put_off_for_ever)
+{
+    struct hw_histogram fifo, fair;
+    pool_times(HW_OBSERVE, MS(3), US(40), &fifo);
+    pool_times(HW_FAIR, MS(3), US(40), &fair);
+    double fifo_ns = (double)hw_histogram_percentile(&fifo, 99), fair_ns = (double)hw_histogram_percentile(&fair, 99);
+    CHECK(fair_ns < 7 * fifo_ns, "%.0f ns, %.0f", fair_ns, fifo_ns);
+    hw_histogram_free(&fifo);
+    hw_histogram_free(&fair);
+}
+
 TEST(without_competition_nothing_is_forced)
 {
     start_vm(HW_FAIR);
@@ -237,4 +249,5 @@ TESTS({ "io", io_threads_hardly_wait_and_cpu_threads_share }, { "cpu", cpu_threa
       { "saturated", saturated_by_interactive_threads_batch_ones_have_their_protected_share },
       { "idle", the_gvl_is_never_idle_while_somebody_is_ready }, { "light", light_work_is_not_held_up_by_heavy_work },
       { "pool", threads_of_a_busy_pool_are_served_in_turn },
-      { "pieces", the_pieces_of_a_busy_pool_take_as_long_as_first_come_first_served }, { "alone", without_competition_nothing_is_forced })
+      { "pieces", the_pieces_of_a_busy_pool_take_as_long_as_first_come_first_served },
+      { "longest", the_longest_pieces_of_a_busy_pool_are_not_put_off_for_ever }, { "alone", without_competition_nothing_is_forced })
