@@ -64,10 +64,13 @@ hw_gate_tier(const struct hw_gate *gate)
     return tier;
 }
 
-static bool
-due_before(const struct hw_thread *thread, const struct hw_thread *other, uint64_t now)
+/* From when on the queue's first goes before lower tiers. */
+static uint64_t
+overdue_ns(const struct hw_gate_queue *queue, uint64_t patience_ns)
 {
-    return thread->due_ns && now >= thread->due_ns && (other->due_ns == 0 || thread->due_ns < other->due_ns);
+    if (queue->head == NULL) return HW_NEVER;
+    uint64_t at_ns = queue->served_ns + patience_ns, due_ns = queue->head->due_ns;
+    return due_ns && due_ns < at_ns ? due_ns : at_ns;
 }
 
 struct hw_thread *
@@ -76,14 +79,12 @@ hw_gate_pop(struct hw_gate *gate, uint64_t patience_ns, uint64_t now)
     uint8_t lowest = hw_gate_tier(gate);
     if (lowest == HW_TIERS) return NULL;
     struct hw_gate_queue *chosen = &gate->queues[lowest];
+    uint64_t first_ns = overdue_ns(chosen, patience_ns);
     for (int tier = lowest + 1; tier < HW_TIERS; tier++) {
-        struct hw_gate_queue *queue = &gate->queues[tier];
-        bool overdue = queue->head && now >= queue->served_ns + patience_ns;
-        if (overdue && queue->served_ns < chosen->served_ns) chosen = queue;
-    }
-    for (int tier = lowest; tier < HW_TIERS; tier++) {
-        struct hw_gate_queue *queue = &gate->queues[tier];
-        if (queue->head && due_before(queue->head, chosen->head, now)) chosen = queue;
+        uint64_t at_ns = overdue_ns(&gate->queues[tier], patience_ns);
+        if (at_ns > now || at_ns >= first_ns) continue;
+        chosen = &gate->queues[tier];
+        first_ns = at_ns;
     }
     chosen->served_ns = now;
     struct hw_thread *thread = chosen->head;

@@ -24,8 +24,8 @@ void hw_gate_remove(struct hw_gate *gate, struct hw_thread *thread); /* does not
 /* The lowest tier somebody waits in; HW_TIERS: nobody waits. */
 uint8_t hw_gate_tier(const struct hw_gate *gate);
 
-/* The lowest tier's first; but of tiers that were passed over for `patience_ns` the one served longest ago, and before all a tier's first
- * that is due (see thread.h). NULL when empty. */
+/* The lowest tier's first; but of tiers that were passed over for `patience_ns`, or whose first is due, the one that was or is so first.
+ * NULL when empty. */
 struct hw_thread *hw_gate_pop(struct hw_gate *gate, uint64_t patience_ns, uint64_t now);
 
 #endif

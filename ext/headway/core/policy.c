@@ -15,6 +15,7 @@ const struct hw_policy hw_policy_default = {
     .brief_ns = 1 * HW_NS_PER_MS,
     .brief_most_ns = 8 * HW_NS_PER_MS,
     .brief_wait_ns = 2 * HW_NS_PER_MS,
+    .pull_ns = 400 * HW_NS_PER_US,
     .alone_ns = 100 * HW_NS_PER_US,
     .granularity_ns = 1 * HW_NS_PER_MS,
     .linger_ns = 120 * HW_NS_PER_US,

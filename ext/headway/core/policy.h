@@ -45,8 +45,9 @@ struct hw_policy {
                                 computes may take, but for threads that compute for ever */
     unsigned patience;       /* a tier that waits is passed over for so many quanta (see hw_policy_patience_ns) at the most */
     uint64_t starvation_ns;  /* when no batch thread of its tier ran for so long the admitted one runs next, whatever waits */
-    unsigned starvation_pieces; /* who blocks often, but was cut short, is due after so many times what it had of its piece: before lower
-                                tiers, and starving then. Of many that are alike one isn't put off until all others are done */
+    unsigned starvation_pieces; /* who blocks often, but gave way, is due after so many times what it had of its piece: before lower tiers,
+                                and then it starves, too, but runs for no more than brief_ns at least. Of many that are alike one isn't
+                                put off until all others are done */
     uint64_t protection_ns;  /* and for so long at least */
     uint64_t brief_ns;       /* a thread whose pieces of work take no longer on average is brief: it is left alone, and not kept at the gate,
                                 as two switches cost more than others gain by them. Threads of a pool that all do the same are batch and
@@ -54,6 +55,7 @@ struct hw_policy {
     uint64_t brief_most_ns;  /* but for so much of a piece at the most: then it isn't like the others */
     uint64_t brief_wait_ns;  /* nor once somebody interactive is late: waited for so long, and no interactive thread ran. Brief pieces come
                                 one after the other, and a long one may follow */
+    uint64_t pull_ns;        /* a hold that takes so long is worth a pull of whoever comes next */
     uint64_t alone_ns;       /* who may have been called back for an exception is left alone for so long: yield.c says why */
     uint64_t granularity_ns; /* upper bound of the run time kept before a forced switch, once they are in debt */
     uint64_t linger_ns;      /* the GVL is kept free for so long when an interactive thread is expected right back; 0: never. About
@@ -134,7 +136,8 @@ uint64_t hw_policy_longest_piece_ns(const struct hw_policy *policy);
 /* What its pieces of work take, after one of that length. */
 uint64_t hw_policy_usual_piece_ns(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t piece_ns);
 
-/* When it is the turn of a thread that is cut short now, whatever waits; 0: when it comes. */
+/* From when on a thread that gives way now goes before lower tiers; 0: it doesn't. At once, who is but sent from the VM's queue to the gate
+ * as another is admitted: among threads that are alike whoever comes first is served first. */
 uint64_t hw_policy_due_ns(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now);
 
 /* The last tier to which the admitted thread may climb while batch threads of the tier `waiting` wait: who was admitted ahead of them

@@ -92,7 +92,9 @@ end_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
     uint64_t hold_ns = hw_elapsed_ns(thread->resumed_ns, now);
     hw_histogram_record(&thread->account.hold, hold_ns);
     hw_histogram_record(&s->account.hold, hold_ns);
-    thread->burst_ns += hw_elapsed_ns(thread->burst_from_ns, now);
+    uint64_t ran_ns = hw_elapsed_ns(thread->burst_from_ns, now);
+    thread->burst_ns += ran_ns;
+    thread->piece_ns += ran_ns;
     thread->asked = false;
     /* The admitted thread alone: what others take ahead of it, new threads in their first millisecond say, is no service to it. */
     if (s->admitted == thread && hold_ns >= s->policy.granularity_ns) s->tier_ran_ns[thread->tier] = now;
@@ -124,6 +126,7 @@ take_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
     hw_attribution_hold_starts(&s->attribution, thread, now);
     thread->resumed_ns = thread->burst_from_ns = now;
     thread->resumes = ++s->resumes;
+    thread->due_ns = 0;
     thread->asked = false;
 }
 
@@ -137,7 +140,6 @@ static void
 recognise_vm_slice(struct hw_scheduler *s, struct hw_thread *thread)
 {
     thread->burst_ns = s->just_suspended_burst_ns;
-    thread->usual_piece_ns = hw_policy_longest_piece_ns(&s->policy);
     thread->account.voluntary--;
     thread->account.preempted++;
     s->account.voluntary--;
@@ -176,7 +178,8 @@ hw_scheduler_revive(struct hw_scheduler *s, struct hw_thread *thread, enum hw_st
     hw_attribution_wait_void(&s->attribution, thread, now);
     thread->state = state;
     thread->since_ns = thread->resumed_ns = thread->burst_from_ns = now;
-    thread->burst_ns = thread->protected_ns = thread->free_cpu_from_ns = 0;
+    thread->burst_ns = thread->piece_ns = thread->due_ns = thread->protected_ns = thread->free_cpu_from_ns = 0;
+    thread->usual_piece_ns = hw_policy_longest_piece_ns(&s->policy);
     thread->asked = false;
     if (state == HW_RUNNING) take_hold(s, thread, now);
     else if (s->holder == thread) {
@@ -248,7 +251,8 @@ hw_scheduler_resumed(struct hw_scheduler *s, struct hw_thread *thread, uint64_t 
         uint64_t waited_ns = hw_elapsed_ns(thread->since_ns, now);
         hw_histogram_record(&thread->account.wait, waited_ns);
         hw_histogram_record(&s->account.wait, waited_ns);
-        if (now >= hw_scheduler_starves_at_ns(s, thread)) thread->protected_ns = now + s->policy.protection_ns;
+        uint64_t starves_ns = hw_scheduler_starves_at_ns(s, thread);
+        if (now >= starves_ns) thread->protected_ns = now + (starves_ns == thread->due_ns ? s->policy.brief_ns : s->policy.protection_ns);
     }
     if (thread->called_back) hw_scheduler_leave_alone(s, thread, now);
     enter(s, thread, HW_RUNNING, now);
@@ -271,7 +275,6 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
     if (thread->yielding) {
         thread->account.preempted++;
         s->account.preempted++;
-        thread->piece_ns += hw_elapsed_ns(thread->burst_from_ns, now);
         thread->due_ns = hw_policy_due_ns(&s->policy, thread, now);
         s->switches_paid_ns = hw_policy_in_debt_until_ns(s->switches_paid_ns, s->policy.switch_debt_ns, now);
         enter(s, thread, HW_READY, now);
@@ -280,9 +283,8 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
     else if (thread->state != HW_SUSPENDED) {
         thread->account.voluntary++;
         s->account.voluntary++;
-        uint64_t piece_ns = thread->piece_ns + hw_elapsed_ns(thread->burst_from_ns, now);
-        thread->usual_piece_ns = hw_policy_usual_piece_ns(&s->policy, thread, piece_ns);
-        thread->piece_ns = thread->due_ns = 0;
+        thread->usual_piece_ns = hw_policy_usual_piece_ns(&s->policy, thread, thread->piece_ns);
+        thread->piece_ns = 0;
         if (s->counts[HW_IS_READY] > 0) {
             s->just_suspended = thread;
             s->just_suspended_burst_ns = thread->burst_ns;
@@ -299,8 +301,8 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
     settle(s, thread, now);
     hw_admission_linger(s, thread, now);
     hw_orders_give(s, now, orders);
-    /* After a brief hold it isn't worth a pull, but of who is parked: that one was on this processor before. */
-    bool worth_it = thread->yielding || hw_elapsed_ns(thread->resumed_ns, now) >= s->policy.brief_ns;
+    /* After a short hold it isn't worth a pull, but of who is parked: that one was on this processor before. */
+    bool worth_it = thread->yielding || hw_elapsed_ns(thread->resumed_ns, now) >= s->policy.pull_ns;
     orders->next = orders->wake ? orders->wake : worth_it ? hw_scheduler_goes_next(s) : NULL;
 }
 

@@ -62,35 +62,21 @@ oracle_remove(struct hw_thread *thread)
     oracle_length = kept;
 }
 
-/* Of those who are first in their tier. */
-static int
-oracle_due(void)
-{
-    int chosen = -1;
-    uint64_t due_ns = now + 1;
-    for (int tier = 0; tier < HW_TIERS; tier++) {
-        struct hw_thread *first = oracle_first((unsigned)tier);
-        if (first == NULL || first->due_ns == 0 || first->due_ns >= due_ns) continue;
-        chosen = tier;
-        due_ns = first->due_ns;
-    }
-    return chosen;
-}
-
-/* The lowest tier, unless others are overdue: then of these the one that was served longest ago. But whose time it is goes first. */
+/* The lowest tier, unless others are overdue: then the one that was so first. */
 static struct hw_thread *
 oracle_pop(void)
 {
-    int chosen = -1, due = oracle_due();
-    bool overdue = false;
+    int chosen = -1;
+    uint64_t first_ns = 0;
     for (int tier = 0; tier < HW_TIERS; tier++) {
-        if (oracle_first((unsigned)tier) == NULL) continue;
-        bool late = now >= oracle_served_ns[tier] + PATIENCE_NS;
-        bool better = chosen < 0 || (late && (!overdue || oracle_served_ns[tier] < oracle_served_ns[chosen]));
-        if (better) chosen = tier;
-        overdue |= late;
+        struct hw_thread *first = oracle_first((unsigned)tier);
+        if (first == NULL) continue;
+        uint64_t at_ns = oracle_served_ns[tier] + PATIENCE_NS;
+        if (first->due_ns && first->due_ns < at_ns) at_ns = first->due_ns;
+        if (chosen >= 0 && (at_ns > now || at_ns >= first_ns)) continue;
+        chosen = tier;
+        first_ns = at_ns;
     }
-    if (due >= 0) chosen = due;
     if (chosen < 0) return NULL;
     oracle_served_ns[chosen] = now;
     struct hw_thread *thread = oracle_first((unsigned)chosen);
@@ -186,6 +172,22 @@ TEST(no_tier_is_passed_over_for_ever)
     for (int tier = 0; tier < HW_TIERS; tier++) CHECK(served[tier] >= 8, "tier %d: %u of %d turns", tier, served[tier], 10 * HW_TIERS);
 }
 
+TEST(nor_for_others_that_are_due_all_the_time)
+{
+    bool served = false;
+    start_empty();
+    threads[0].tier = HW_TIERS - 1;
+    for (int i = 0; i < 3; i++) push(&threads[i]);
+    for (int turn = 0; turn < 3 && !served; turn++) {
+        now += PATIENCE_NS;
+        struct hw_thread *thread = hw_gate_pop(&gate, PATIENCE_NS, now);
+        served = thread == &threads[0];
+        thread->due_ns = now + 1;
+        push(thread);
+    }
+    CHECK(served);
+}
+
 TEST(whose_time_it_is_goes_before_lower_tiers)
 {
     start_empty();
@@ -230,4 +232,5 @@ TEST(in_any_order_as_an_array)
 
 TESTS({ "fifo", within_a_tier_first_come_first_served }, { "tiers", lower_tiers_go_first },
       { "put_back", who_is_put_back_to_the_head_has_waited_since_then }, { "twice", doing_it_twice_is_doing_it_once },
-      { "overdue", no_tier_is_passed_over_for_ever }, { "due", whose_time_it_is_goes_before_lower_tiers }, { "random", in_any_order_as_an_array })
+      { "overdue", no_tier_is_passed_over_for_ever }, { "others_due", nor_for_others_that_are_due_all_the_time },
+      { "due", whose_time_it_is_goes_before_lower_tiers }, { "random", in_any_order_as_an_array })

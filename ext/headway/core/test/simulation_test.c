@@ -66,6 +66,8 @@ TEST(io_threads_hardly_wait_and_cpu_threads_share)
         io_beside(hogs[i], HW_NEVER, 0, 0);
         io_beside(hogs[i], HW_NEVER, 0, 1);
         io_beside(hogs[i], MS(21), US(20), 0); /* writes to a log in between */
+        io_beside(hogs[i], MS(3), US(20), 0);
+        io_beside(hogs[i], MS(2), US(20), 0);
     }
 }
 
@@ -234,6 +236,17 @@ TEST(the_longest_pieces_of_a_busy_pool_are_not_put_off_for_ever)
     hw_histogram_free(&fair);
 }
 
+TEST(nor_is_who_computes_for_ever_beside_a_busy_pool)
+{
+    const uint64_t length_ns = MS(10000);
+    start_vm(HW_FAIR);
+    for (int i = 0; i < 6; i++) enter_vm(MS(2), US(20), 1);
+    struct actor *hog = enter_vm(HW_NEVER, 0, 0);
+    simulate(length_ns);
+    CHECK(share_of(hog, length_ns) > 0.05, "%.3f", share_of(hog, length_ns));
+    world_end();
+}
+
 TEST(without_competition_nothing_is_forced)
 {
     start_vm(HW_FAIR);
@@ -250,4 +263,5 @@ TESTS({ "io", io_threads_hardly_wait_and_cpu_threads_share }, { "cpu", cpu_threa
       { "idle", the_gvl_is_never_idle_while_somebody_is_ready }, { "light", light_work_is_not_held_up_by_heavy_work },
       { "pool", threads_of_a_busy_pool_are_served_in_turn },
       { "pieces", the_pieces_of_a_busy_pool_take_as_long_as_first_come_first_served },
-      { "longest", the_longest_pieces_of_a_busy_pool_are_not_put_off_for_ever }, { "alone", without_competition_nothing_is_forced })
+      { "longest", the_longest_pieces_of_a_busy_pool_are_not_put_off_for_ever },
+      { "hog", nor_is_who_computes_for_ever_beside_a_busy_pool }, { "alone", without_competition_nothing_is_forced })
