@@ -196,10 +196,8 @@ uint64_t
 hw_scheduler_starves_at_ns(const struct hw_scheduler *s, const struct hw_thread *thread)
 {
     if (s->admitted != thread || thread->state != HW_READY) return HW_NEVER;
-    uint64_t ran_ns = s->tier_ran_ns[thread->tier];
-    uint64_t from_ns = ran_ns > thread->since_ns ? ran_ns : thread->since_ns;
-    uint64_t starves_ns = from_ns + s->policy.starvation_ns;
-    return thread->due_ns && thread->due_ns < starves_ns ? thread->due_ns : starves_ns;
+    uint64_t from_ns = hw_later_ns(s->tier_ran_ns[thread->tier], thread->since_ns);
+    return hw_earlier_ns(from_ns + s->policy.starvation_ns, thread->due_ns);
 }
 
 /* No admission lasts longer than its turn and this while others wait, unless somebody keeps the GVL: in native code, or collecting

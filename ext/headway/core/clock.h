@@ -27,6 +27,18 @@ hw_cpu_ns(void)
     return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts) == 0 ? (uint64_t)ts.tv_sec * HW_NS_PER_S + (uint64_t)ts.tv_nsec : 0;
 }
 
+static inline uint64_t
+hw_earlier_ns(uint64_t a_ns, uint64_t b_ns)
+{
+    return a_ns < b_ns ? a_ns : b_ns;
+}
+
+static inline uint64_t
+hw_later_ns(uint64_t a_ns, uint64_t b_ns)
+{
+    return a_ns > b_ns ? a_ns : b_ns;
+}
+
 /* A clock that steps back counts as no time. */
 static inline uint64_t
 hw_elapsed_ns(uint64_t from_ns, uint64_t to_ns)

@@ -68,9 +68,7 @@ hw_gate_tier(const struct hw_gate *gate)
 static uint64_t
 overdue_ns(const struct hw_gate_queue *queue, uint64_t patience_ns)
 {
-    if (queue->head == NULL) return HW_NEVER;
-    uint64_t at_ns = queue->served_ns + patience_ns, due_ns = queue->head->due_ns;
-    return due_ns && due_ns < at_ns ? due_ns : at_ns;
+    return queue->head ? hw_earlier_ns(queue->served_ns + patience_ns, queue->head->due_ns) : HW_NEVER;
 }
 
 struct hw_thread *

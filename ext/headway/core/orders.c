@@ -63,9 +63,8 @@ order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
     if (at_ns > now) {
         /* For who is brief, and will mostly be done by then, the ticker comes in its own time. To wake it each time, or as soon as somebody
          * is late, which in a pool that is busy somebody always is, would cost more than all else. */
-        uint64_t own_ns = now + s->policy.retry_ns;
         bool brief = s->policy.kind == HW_FAIR && hw_policy_is_brief(&s->policy, holder);
-        orders->tick_ns = brief && at_ns < own_ns ? own_ns : at_ns;
+        orders->tick_ns = brief ? hw_later_ns(at_ns, now + s->policy.retry_ns) : at_ns;
         return;
     }
     if (holder->yielding) {

@@ -54,12 +54,6 @@ spin(struct hw_thread *thread, uint64_t end_ns, bool yields)
     } while (hw_now_ns() < end_ns);
 }
 
-static uint64_t
-earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 void
 hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread)
 {
@@ -102,7 +96,7 @@ hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread)
             spins = timed_out = false;
         }
         else {
-            wake_ns = earlier(now + PARK_CHECK_NS, hw_scheduler_starves_at_ns(&rt->scheduler, thread));
+            wake_ns = hw_earlier_ns(now + PARK_CHECK_NS, hw_scheduler_starves_at_ns(&rt->scheduler, thread));
             thread->sleeps = true;
             timed_out = !hw_cond_wait_until(&thread->parked_cond, &rt->lock, wake_ns);
             thread->sleeps = false;

@@ -10,8 +10,8 @@ const struct hw_policy hw_policy_default = {
     .turn_quanta = { 2, 2, 2, 1 },
     .patience = 4,
     .starvation_ns = 100 * HW_NS_PER_MS,
-    .starvation_pieces = 4,
     .protection_ns = 5 * HW_NS_PER_MS,
+    .starvation_pieces = 4,
     .brief_ns = 1 * HW_NS_PER_MS,
     .brief_most_ns = 8 * HW_NS_PER_MS,
     .brief_wait_ns = 2 * HW_NS_PER_MS,
@@ -26,18 +26,6 @@ const struct hw_policy hw_policy_default = {
     .retry_ns = 2 * HW_NS_PER_MS,
 };
 
-static uint64_t
-earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t
-later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 uint64_t
 hw_policy_quantum_ns(const struct hw_policy *policy, const struct hw_thread *thread)
 {
@@ -48,8 +36,7 @@ hw_policy_quantum_ns(const struct hw_policy *policy, const struct hw_thread *thr
 uint64_t
 hw_policy_patience_ns(const struct hw_policy *policy)
 {
-    uint64_t quantum_ns = policy->quantum_ns > policy->starvation_ns ? policy->quantum_ns : policy->starvation_ns;
-    return policy->patience * quantum_ns;
+    return policy->patience * hw_later_ns(policy->quantum_ns, policy->starvation_ns);
 }
 
 uint64_t
@@ -68,8 +55,7 @@ hw_policy_fresh_burst_ns(const struct hw_policy *policy, unsigned unborn)
 uint64_t
 hw_policy_burst_called_back_ns(const struct hw_policy *policy, uint64_t burst_ns)
 {
-    uint64_t fresh_ns = hw_policy_fresh_burst_ns(policy, 0);
-    return burst_ns < fresh_ns ? burst_ns : fresh_ns;
+    return hw_earlier_ns(burst_ns, hw_policy_fresh_burst_ns(policy, 0));
 }
 
 uint64_t
@@ -81,7 +67,7 @@ hw_policy_longest_piece_ns(const struct hw_policy *policy)
 uint64_t
 hw_policy_usual_piece_ns(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t piece_ns)
 {
-    uint64_t counts_ns = earlier(piece_ns, hw_policy_longest_piece_ns(policy));
+    uint64_t counts_ns = hw_earlier_ns(piece_ns, hw_policy_longest_piece_ns(policy));
     return thread->usual_piece_ns - thread->usual_piece_ns / HW_PIECES_AVERAGED + counts_ns / HW_PIECES_AVERAGED;
 }
 
@@ -89,14 +75,13 @@ uint64_t
 hw_policy_due_ns(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now)
 {
     bool blocks_often = thread->usual_piece_ns <= HW_OFTEN * policy->brief_ns;
-    return blocks_often ? now + policy->starvation_pieces * thread->piece_ns : 0;
+    return blocks_often ? now + policy->starvation_pieces * thread->piece_ns : HW_NEVER;
 }
 
 uint64_t
 hw_policy_burst_at_block_ns(const struct hw_policy *policy, const struct hw_thread *thread)
 {
-    uint64_t memory_ns = HW_BURST_MEMORY * policy->burst_ns;
-    return thread->burst_ns < memory_ns ? thread->burst_ns : memory_ns;
+    return hw_earlier_ns(thread->burst_ns, HW_BURST_MEMORY * policy->burst_ns);
 }
 
 uint64_t
@@ -165,19 +150,19 @@ fair_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder,
     uint64_t at_ns = HW_NEVER, brief_ns = hw_policy_is_brief(policy, holder) ? policy->brief_most_ns - holder->piece_ns : 0;
     uint64_t no_longer_brief_ns = holder->burst_from_ns + brief_ns;
     if (rivals->interactive_ready > 0) {
-        uint64_t left_alone_until_ns = earlier(no_longer_brief_ns, rivals->interactive_ready_ns + policy->brief_wait_ns);
-        at_ns = later(holder->resumed_ns + rivals->granularity_ns, left_alone_until_ns);
+        uint64_t left_alone_until_ns = hw_earlier_ns(no_longer_brief_ns, rivals->interactive_ready_ns + policy->brief_wait_ns);
+        at_ns = hw_later_ns(holder->resumed_ns + rivals->granularity_ns, left_alone_until_ns);
     }
-    if (rivals->newborn_ns != HW_NEVER) at_ns = earlier(at_ns, rivals->newborn_ns + policy->newborn_ns);
+    if (rivals->newborn_ns != HW_NEVER) at_ns = hw_earlier_ns(at_ns, rivals->newborn_ns + policy->newborn_ns);
     if (rivals->other_admitted) {
-        at_ns = earlier(at_ns, no_longer_brief_ns);
+        at_ns = hw_earlier_ns(at_ns, no_longer_brief_ns);
     }
     else if (rivals->waiting_tier < HW_TIERS) {
-        at_ns = earlier(at_ns, earlier(rivals->turn_ends_ns, reaches_at_ns(holder, holder->turn_burst_ns + hw_policy_turn_ns(policy, holder))));
+        at_ns = hw_earlier_ns(at_ns, hw_earlier_ns(rivals->turn_ends_ns, reaches_at_ns(holder, holder->turn_burst_ns + hw_policy_turn_ns(policy, holder))));
         uint8_t last_tier = hw_policy_last_tier(rivals->admitted_tier, rivals->waiting_tier);
-        if (!rivals->turn) at_ns = earlier(at_ns, leaves_tier_at_ns(policy, holder, last_tier));
+        if (!rivals->turn) at_ns = hw_earlier_ns(at_ns, leaves_tier_at_ns(policy, holder, last_tier));
     }
-    return at_ns == HW_NEVER ? HW_NEVER : later(at_ns, holder->protected_ns);
+    return at_ns == HW_NEVER ? HW_NEVER : hw_later_ns(at_ns, holder->protected_ns);
 }
 
 static uint64_t
@@ -185,7 +170,7 @@ quantum_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *hold
 {
     uint64_t quantum_ns = hw_policy_quantum_ns(policy, holder);
     if (policy->vm_slice_ns && quantum_ns >= policy->vm_slice_ns) return HW_NEVER;
-    return later(later(holder->resumed_ns, rivals->contended_ns) + quantum_ns, holder->protected_ns);
+    return hw_later_ns(hw_later_ns(holder->resumed_ns, rivals->contended_ns) + quantum_ns, holder->protected_ns);
 }
 
 uint64_t
@@ -205,7 +190,7 @@ hw_policy_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *ho
 uint64_t
 hw_policy_in_debt_until_ns(uint64_t until_ns, uint64_t debt_ns, uint64_t now)
 {
-    return later(until_ns, now) + debt_ns;
+    return hw_later_ns(until_ns, now) + debt_ns;
 }
 
 uint64_t

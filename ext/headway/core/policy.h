@@ -45,10 +45,10 @@ struct hw_policy {
                                 computes may take, but for threads that compute for ever */
     unsigned patience;       /* a tier that waits is passed over for so many quanta (see hw_policy_patience_ns) at the most */
     uint64_t starvation_ns;  /* when no batch thread of its tier ran for so long the admitted one runs next, whatever waits */
-    unsigned starvation_pieces; /* who blocks often, but gave way, is due after so many times what it had of its piece: before lower tiers,
-                                and then it starves, too, but runs for no more than brief_ns at least. Of many that are alike one isn't
-                                put off until all others are done */
     uint64_t protection_ns;  /* and for so long at least */
+    unsigned starvation_pieces; /* who blocks often, but gave way, is due after so many times what it had of its piece: it is admitted before
+                                lower tiers, and once it is runs next, too, for brief_ns at least. Of many that are alike one isn't put off
+                                until all others are done */
     uint64_t brief_ns;       /* a thread whose pieces of work take no longer on average is brief: it is left alone, and not kept at the gate,
                                 as two switches cost more than others gain by them. Threads of a pool that all do the same are batch and
                                 interactive by turns */
@@ -136,8 +136,8 @@ uint64_t hw_policy_longest_piece_ns(const struct hw_policy *policy);
 /* What its pieces of work take, after one of that length. */
 uint64_t hw_policy_usual_piece_ns(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t piece_ns);
 
-/* From when on a thread that gives way now goes before lower tiers; 0: it doesn't. At once, who is but sent from the VM's queue to the gate
- * as another is admitted: among threads that are alike whoever comes first is served first. */
+/* From when on a thread that gives way now goes before lower tiers; HW_NEVER: it doesn't. At once, who is but sent from the VM's queue to
+ * the gate as another is admitted: among threads that are alike whoever comes first is served first. */
 uint64_t hw_policy_due_ns(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now);
 
 /* The last tier to which the admitted thread may climb while batch threads of the tier `waiting` wait: who was admitted ahead of them

@@ -126,7 +126,7 @@ take_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
     hw_attribution_hold_starts(&s->attribution, thread, now);
     thread->resumed_ns = thread->burst_from_ns = now;
     thread->resumes = ++s->resumes;
-    thread->due_ns = 0;
+    thread->due_ns = HW_NEVER;
     thread->asked = false;
 }
 
@@ -146,6 +146,18 @@ recognise_vm_slice(struct hw_scheduler *s, struct hw_thread *thread)
     s->account.preempted++;
 }
 
+/* Nothing is known of the thread, or what was is void. */
+static void
+know_nothing(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state state, uint64_t now)
+{
+    thread->state = state;
+    thread->since_ns = thread->resumed_ns = thread->burst_from_ns = now;
+    thread->burst_ns = thread->piece_ns = thread->protected_ns = thread->free_cpu_from_ns = 0;
+    thread->usual_piece_ns = hw_policy_longest_piece_ns(&s->policy);
+    thread->due_ns = HW_NEVER;
+    thread->asked = false;
+}
+
 void
 hw_scheduler_add(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state state, uint64_t now)
 {
@@ -158,9 +170,7 @@ hw_scheduler_add(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state
     s->threads = thread;
     s->living++;
 
-    thread->state = state;
-    thread->since_ns = thread->resumed_ns = thread->burst_from_ns = now;
-    thread->usual_piece_ns = hw_policy_longest_piece_ns(&s->policy);
+    know_nothing(s, thread, state, now);
     if (thread->fresh) {
         thread->burst_ns = thread->fresh_burst_ns = hw_policy_fresh_burst_ns(&s->policy, s->unborn);
         thread->unborn = true;
@@ -171,16 +181,12 @@ hw_scheduler_add(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state
     settle(s, thread, now);
 }
 
-/* After a time without events: what was known of the thread is void, but for the class set by hand and its own quantum. */
+/* After a time without events: of what was known of the thread the class set by hand and its own quantum remain. */
 void
 hw_scheduler_revive(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state state, uint64_t now)
 {
     hw_attribution_wait_void(&s->attribution, thread, now);
-    thread->state = state;
-    thread->since_ns = thread->resumed_ns = thread->burst_from_ns = now;
-    thread->burst_ns = thread->piece_ns = thread->due_ns = thread->protected_ns = thread->free_cpu_from_ns = 0;
-    thread->usual_piece_ns = hw_policy_longest_piece_ns(&s->policy);
-    thread->asked = false;
+    know_nothing(s, thread, state, now);
     if (state == HW_RUNNING) take_hold(s, thread, now);
     else if (s->holder == thread) {
         s->holder = NULL;

@@ -59,7 +59,7 @@ struct hw_thread {
     uint64_t burst_ns;       /* run time since it last blocked, less what it slept; not counting the current hold */
     uint64_t piece_ns;       /* run time since it last blocked, up to the current hold: of its piece of work */
     uint64_t usual_piece_ns; /* what one takes, on average of the last ones: policy.h */
-    uint64_t due_ns;         /* ready: it was cut short, and goes before lower tiers from then on; 0: it doesn't */
+    uint64_t due_ns;         /* ready: it gave way, and goes before lower tiers from then on; HW_NEVER: it doesn't */
     uint64_t resumes;        /* the scheduler's resume number of its last hold */
     uint64_t away_ns;        /* recording: since when it has been blocked; 0: it isn't */
     bool batch;              /* its class as last judged */

@@ -152,10 +152,7 @@ TEST(nobody_is_brief_in_the_midst_of_a_long_piece)
         advance(hw_policy_default.brief_wait_ns);
         tick();
         CHECK(world.orders.preempt == server);
-        gives_way(server);
-        resumed(io);
-        blocks(io);
-        comes_back(server);
+        gives_way_to(server, io);
     }
     ready(io);
     CHECK(world.orders.preempt == server);
@@ -181,10 +178,7 @@ TEST(a_piece_is_as_long_however_often_it_was_cut)
             ready(io);
             advance(US(300));
             if (world.orders.preempt != server) tick();
-            gives_way(server);
-            resumed(io);
-            blocks(io);
-            comes_back(server);
+            gives_way_to(server, io);
         }
         CHECK(!hw_policy_is_brief(&s->policy, server));
     }
@@ -264,4 +258,5 @@ TESTS({ "alone", who_is_brief_is_left_alone_and_the_ticker_is_not_woken },
       { "many", nobody_waits_for_many_brief_pieces_in_a_row }, { "behind", nobody_is_late_for_having_waited_for_others_like_it },
       { "gate", who_is_brief_is_not_kept_at_the_gate }, { "midst", nobody_is_brief_in_the_midst_of_a_long_piece },
       { "cut", a_piece_is_as_long_however_often_it_was_cut }, { "collection", a_piece_is_as_brief_without_the_collections_in_it },
-      { "slice", what_looks_like_a_slice_is_no_more_than_a_long_piece }, { "starving", who_blocks_often_but_was_cut_short_waits_for_a_few_times_what_it_had })
+      { "slice", what_looks_like_a_slice_is_no_more_than_a_long_piece },
+      { "starving", who_blocks_often_but_was_cut_short_waits_for_a_few_times_what_it_had })

@@ -45,10 +45,7 @@ TEST(a_slice_of_the_vm_s_takes_neither_burst_nor_turn_from_the_admitted_thread)
     resumed(owner);
     ready(io);
     CHECK(world.orders.preempt == owner);
-    gives_way(owner);
-    resumed(io);
-    blocks(io);
-    comes_back(owner);
+    gives_way_to(owner, io);
     tick();
     CHECK_EQUAL(world.now + MS(100), world.orders.tick_ns);
     check_all();

@@ -18,6 +18,7 @@ static void
 start_empty(void)
 {
     memset(threads, 0, sizeof(threads));
+    for (int i = 0; i < THREADS; i++) threads[i].due_ns = HW_NEVER;
     memset(&gate, 0, sizeof(gate));
     memset(oracle_served_ns, 0, sizeof(oracle_served_ns));
     oracle_length = 0;
@@ -72,7 +73,7 @@ oracle_pop(void)
         struct hw_thread *first = oracle_first((unsigned)tier);
         if (first == NULL) continue;
         uint64_t at_ns = oracle_served_ns[tier] + PATIENCE_NS;
-        if (first->due_ns && first->due_ns < at_ns) at_ns = first->due_ns;
+        if (first->due_ns < at_ns) at_ns = first->due_ns;
         if (chosen >= 0 && (at_ns > now || at_ns >= first_ns)) continue;
         chosen = tier;
         first_ns = at_ns;
@@ -193,7 +194,7 @@ TEST(whose_time_it_is_goes_before_lower_tiers)
     start_empty();
     for (int i = 0; i < 3; i++) {
         threads[i].tier = (uint8_t)i;
-        threads[i].due_ns = i == 0 ? 0 : now + 300 - 100 * (uint64_t)i;
+        threads[i].due_ns = i == 0 ? HW_NEVER : now + 300 - 100 * (uint64_t)i;
         push(&threads[i]);
     }
     now += 99;
@@ -214,7 +215,7 @@ TEST(in_any_order_as_an_array)
           case 0:
           case 1:
             thread->tier = (uint8_t)test_random(HW_TIERS);
-            if (!oracle_has(thread)) thread->due_ns = test_random(3) ? 0 : (now + test_random(3000)) / THREADS * THREADS + (uint64_t)(thread - threads);
+            if (!oracle_has(thread)) thread->due_ns = test_random(3) ? HW_NEVER : now + test_random(3000);
             push(thread);
             break;
           case 2:

@@ -21,17 +21,13 @@ static void
 print_times(const struct pool *pool, enum hw_policy_kind kind)
 {
     struct hw_histogram times;
-    CHECK(hw_histogram_init(&times, 3));
-    start_vm(kind);
-    for (unsigned i = 0; i < pool->threads; i++) enter_vm(pool->cpu_ns, pool->sleep_ns, 1)->times = &times;
-    simulate(LENGTH_NS);
+    simulate_pool(kind, pool->threads, pool->cpu_ns, pool->sleep_ns, LENGTH_NS, &times);
     uint64_t ran_ns = 0;
     for (unsigned i = 0; i < pool->threads; i++) ran_ns += vm.actors[i].ran_ns;
     printf("%-5s GVL held %3.0f %%", kind == HW_FAIR ? "fair" : "fifo", 100.0 * (double)ran_ns / (double)LENGTH_NS);
     static const double percents[] = { 50, 90, 99, 99.9 };
     for (int i = 0; i < 4; i++) printf("  p%g %6.1f ms", percents[i], (double)hw_histogram_percentile(&times, percents[i]) / 1e6);
     printf("  forced switches %" PRIu64 " of %" PRIu64 "\n", vm.forced, times.count);
-    world_end();
     hw_histogram_free(&times);
 }
 

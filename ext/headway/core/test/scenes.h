@@ -41,6 +41,16 @@ comes_back(struct hw_thread *thread)
     thread->yielding = false;
 }
 
+/* It gives way to a thread that blocks at once, and goes on. */
+static inline void
+gives_way_to(struct hw_thread *thread, struct hw_thread *io)
+{
+    gives_way(thread);
+    resumed(io);
+    blocks(io);
+    comes_back(thread);
+}
+
 static inline struct hw_thread *
 sleeper(void)
 {

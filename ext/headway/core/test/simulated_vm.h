@@ -304,4 +304,16 @@ simulate(uint64_t length_ns)
     }
 }
 
+/* Threads that all compute and sleep for exponentially distributed times; what their pieces of work take goes into `times`, which is to
+ * be freed. */
+static inline void
+simulate_pool(enum hw_policy_kind kind, unsigned threads, uint64_t cpu_ns, uint64_t sleep_ns, uint64_t length_ns, struct hw_histogram *times)
+{
+    CHECK(hw_histogram_init(times, 3));
+    start_vm(kind);
+    for (unsigned i = 0; i < threads; i++) enter_vm(cpu_ns, sleep_ns, 1)->times = times;
+    simulate(length_ns);
+    world_end();
+}
+
 #endif
