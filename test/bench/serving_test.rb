@@ -40,9 +40,12 @@ class BenchServingTest < Minitest::Test
 
   def test_a_nearly_trivial_route
     stock = Arm.build("stock", interpreter)
-    figures = run_arms(Serving::Trivial.new("saturation_s" => 1, "work_us" => 5_000), [stock])["arms"].values.first
+    experiment = Serving::Trivial.new("saturation_s" => 1, "work_us" => 5_000)
+    result = run_arms(experiment, [stock])
+    figures = result["arms"].values.first
     assert_operator figures["cpu_us"]["median"], :>, 1_000
     assert_operator figures["p99_us"]["median"], :>, 5_000
+    assert_match(/^## Puma, 5 threads, 1 worker, a route that computes for 5000 µs$/, page_of([[result, experiment]]).first)
   end
 
   def test_several_workers

@@ -62,8 +62,10 @@ module Headway
           return "Sidekiq, #{threads} threads" if result["bench"] == "jobs"
 
           "#{"examples/rails_shop in " if result["bench"] == "shop"}Puma, #{threads} threads, #{workers} #{workers == 1 ? "worker" : "workers"}" \
-            "#{", a route that does nothing" if result["bench"] == "trivial"}"
+            "#{", #{route(result["config"]["work_us"])}" if result["bench"] == "trivial"}"
         end
+
+        def route(work_us) = work_us.zero? ? "a route that does nothing" : "a route that computes for #{work_us} µs"
 
         def circumstances(result)
           config = result["config"]

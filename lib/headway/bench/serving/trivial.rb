@@ -5,7 +5,7 @@ module Headway
     class Serving
       # What Headway costs a server whose requests do nothing at all, or next to nothing, as fast as it can answer them.
       class Trivial < Experiment
-        PURPOSE = "a route that does nothing, at saturation: what Headway costs"
+        PURPOSE = "requests that do next to nothing, at saturation: what Headway costs"
         DEFAULTS = { "threads" => 5, "workers" => 1, "saturation_s" => 20, "connections" => 10, "work_us" => 0 }.freeze
         FIGURES = [
           Figure.new(key: "requests_per_s", title: "Requests a second", unit: "/s", better: :higher),
