@@ -40,7 +40,7 @@ hw_admission_turn_ends_ns(const struct hw_scheduler *s)
     const struct hw_thread *owner = s->admitted;
     if (s->turn) return s->admitted_ns + hw_policy_quantum_ns(&s->policy, owner);
     uint64_t longest_ns = s->policy.patience * hw_policy_turn_ns(&s->policy, owner);
-    return s->admitted_ns + (longest_ns > owner->turn_ns ? longest_ns - owner->turn_ns : 0);
+    return s->admitted_ns + hw_elapsed_ns(owner->turn_ns, longest_ns);
 }
 
 static bool
@@ -172,7 +172,7 @@ void
 hw_admission_linger_ends(struct hw_scheduler *s, uint64_t now)
 {
     if (s->lingers_from_ns == 0) return;
-    uint64_t lingered_ns = hw_elapsed_ns(s->lingers_from_ns, now < s->linger_ns ? now : s->linger_ns);
+    uint64_t lingered_ns = hw_elapsed_ns(s->lingers_from_ns, hw_earlier_ns(now, s->linger_ns));
     s->lingers_paid_ns = hw_policy_in_debt_until_ns(s->lingers_paid_ns, s->policy.linger_debt * lingered_ns, time_left_ns(s, now));
     s->lingers_from_ns = 0;
 }

@@ -1,5 +1,5 @@
 /* Admission: which batch thread may be in the VM's ready queue, and when a parked one may go there. Part of the scheduler, whose
- * invariants 3 and 4 it keeps; called by scheduler.c alone but for what scheduler.h declares. */
+ * invariants 3 and 4 it keeps; called by scheduler.c alone, but for hw_admission_turn_ends_ns (orders.c) and what scheduler.h declares. */
 #ifndef HW_ADMISSION_H
 #define HW_ADMISSION_H
 

@@ -73,11 +73,11 @@ weight_ns(struct hw_pass *pass, const struct hw_analysed_thread *holder, uint64_
 {
     *longest_ns = 0;
     if (holder->state != HW_RUNNING) return 0;
-    uint64_t since_ns = holder->since_ns > holder->sampled_ns ? holder->since_ns : holder->sampled_ns;
+    uint64_t since_ns = hw_later_ns(holder->since_ns, holder->sampled_ns);
     uint64_t sum_ns = 0;
     for (uint32_t i = 0; i < pass->ready_count; i++) {
         uint64_t ready_ns = pass->analysis->threads[pass->ready[i].index].since_ns;
-        uint64_t wait_ns = pass->now_ns - (ready_ns > since_ns ? ready_ns : since_ns);
+        uint64_t wait_ns = pass->now_ns - hw_later_ns(ready_ns, since_ns);
         sum_ns += wait_ns;
         if (wait_ns > *longest_ns) *longest_ns = wait_ns;
     }

@@ -21,15 +21,16 @@
 #ifndef HW_ATTRIBUTION_H
 #define HW_ATTRIBUTION_H
 
+#include "clock.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
 #define HW_SLOTS 64
 /* A sample is asked for after 10 ms; on a busy machine it may take twice that. In a trace as live. */
-#define HW_LATE_NS UINT64_C(50000000)
+#define HW_LATE_NS (50 * HW_NS_PER_MS)
 #define HW_SLOT_NOBODY 0
 #define HW_SLOT_OTHERS 1
-#define HW_SLOT_NONE UINT8_MAX
 
 struct hw_ended;
 struct hw_thread;

@@ -39,6 +39,12 @@ hw_later_ns(uint64_t a_ns, uint64_t b_ns)
     return a_ns > b_ns ? a_ns : b_ns;
 }
 
+static inline void
+hw_bring_forward(uint64_t *at_ns, uint64_t to_ns)
+{
+    if (to_ns < *at_ns) *at_ns = to_ns;
+}
+
 /* A clock that steps back counts as no time. */
 static inline uint64_t
 hw_elapsed_ns(uint64_t from_ns, uint64_t to_ns)

@@ -62,7 +62,7 @@ struct hw_control {
     struct hw_descriptor listener, wake_read, wake_write;
     char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
     struct stat file;           /* the socket's, to know it by */
-    struct hw_client *clients, *left_behind; /* the latter: the parent's */
+    struct hw_client *clients, *left_behind; /* the latter: the parent's, kept for whoever looks for leaks */
 };
 
 void hw_control_init(struct hw_control *control, struct hw_runtime *runtime, const struct hw_strings *strings,

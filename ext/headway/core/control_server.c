@@ -66,7 +66,7 @@ prepare(struct hw_control *control, struct round *round, bool crowded, uint64_t 
     if (full && crowded) {
         uint64_t at_ns;
         spare_place(control, now, &at_ns);
-        until_ns = at_ns > now ? at_ns : now;
+        until_ns = hw_later_ns(at_ns, now);
     }
     round->fds[0] = (struct pollfd){ .fd = control->wake_read.fd, .events = POLLIN };
     round->fds[1] = (struct pollfd){ .fd = full && crowded ? -1 : control->listener.fd, .events = POLLIN };

@@ -1,5 +1,7 @@
 #include "encode_perfetto.h"
 
+#include "trace_bytes.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,17 +21,6 @@ reserve(struct hw_buffer *buffer, size_t more)
     buffer->bytes = bytes;
     buffer->capacity = capacity;
     return true;
-}
-
-static uint8_t *
-put_varint(uint8_t *at, uint64_t value)
-{
-    while (value >= 0x80) {
-        *at++ = (uint8_t)(value | 0x80);
-        value >>= 7;
-    }
-    *at++ = (uint8_t)value;
-    return at;
 }
 
 static size_t
@@ -64,9 +55,9 @@ open_packet(struct hw_buffer *buffer, uint64_t unit, size_t rest_length)
     if (!reserve(buffer, 2 + 2 * VARINT_LONGEST + rest_length)) return NULL;
     uint8_t *at = buffer->bytes + buffer->length;
     *at++ = PACKET;
-    at = put_varint(at, 1 + varint_length(time_ns) + rest_length);
+    at = hw_put_varint(at, 1 + varint_length(time_ns) + rest_length);
     *at++ = TIMESTAMP;
-    return put_varint(at, time_ns);
+    return hw_put_varint(at, time_ns);
 }
 
 static bool
@@ -109,9 +100,9 @@ put_wait_end(struct hw_buffer *buffer, const struct hw_perfetto *pieces, uint64_
     size_t event = pieces->end_head.length + 1 + varint_length(inner) + inner;
     uint8_t *at = open_packet(buffer, unit, pieces->before_event.length + varint_length(event) + event);
     if (at == NULL) return false;
-    at = put(put_varint(put(at, pieces->before_event), event), pieces->end_head);
+    at = put(hw_put_varint(put(at, pieces->before_event), event), pieces->end_head);
     *at++ = ANNOTATIONS;
-    at = put(put_varint(at, inner), pieces->title);
+    at = put(hw_put_varint(at, inner), pieces->title);
     for (size_t i = 0; i < count; i++) at = put_double(put(at, entry_of(pieces, &shares[i])), (double)shares[i].units / UNITS_PER_MS);
     return close_packet(buffer, at);
 }

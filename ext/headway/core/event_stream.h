@@ -4,9 +4,10 @@
 #ifndef HW_EVENT_STREAM_H
 #define HW_EVENT_STREAM_H
 
+#include "clock.h"
 #include "trace_reader.h"
 
-#define HW_STREAM_WINDOW_NS UINT64_C(10000000)
+#define HW_STREAM_WINDOW_NS (10 * HW_NS_PER_MS)
 #define HW_STREAM_MOST (UINT32_C(1) << 18)
 
 struct hw_event_stream {

@@ -2,44 +2,39 @@
 
 #include <stddef.h>
 
+static struct hw_gate_queue *
+enter(struct hw_gate *gate, struct hw_thread *thread, uint64_t now)
+{
+    struct hw_gate_queue *queue = &gate->queues[thread->tier];
+    if (queue->head == NULL) queue->served_ns = now;
+    thread->at_gate = true;
+    thread->gate_tier = thread->tier;
+    gate->length++;
+    return queue;
+}
+
 void
 hw_gate_push(struct hw_gate *gate, struct hw_thread *thread, uint64_t now)
 {
     if (thread->at_gate) return;
-    struct hw_gate_queue *queue = &gate->queues[thread->tier];
-    thread->at_gate = true;
-    thread->gate_tier = thread->tier;
+    struct hw_gate_queue *queue = enter(gate, thread, now);
     thread->gate_next = NULL;
     thread->gate_prev = queue->tail;
-    if (queue->tail) {
-        queue->tail->gate_next = thread;
-    }
-    else {
-        queue->head = thread;
-        queue->served_ns = now;
-    }
+    if (queue->tail) queue->tail->gate_next = thread;
+    else queue->head = thread;
     queue->tail = thread;
-    gate->length++;
 }
 
 void
 hw_gate_push_front(struct hw_gate *gate, struct hw_thread *thread, uint64_t now)
 {
     if (thread->at_gate) return;
-    struct hw_gate_queue *queue = &gate->queues[thread->tier];
-    thread->at_gate = true;
-    thread->gate_tier = thread->tier;
+    struct hw_gate_queue *queue = enter(gate, thread, now);
     thread->gate_prev = NULL;
     thread->gate_next = queue->head;
-    if (queue->head) {
-        queue->head->gate_prev = thread;
-    }
-    else {
-        queue->tail = thread;
-        queue->served_ns = now;
-    }
+    if (queue->head) queue->head->gate_prev = thread;
+    else queue->tail = thread;
     queue->head = thread;
-    gate->length++;
 }
 
 void

@@ -1,6 +1,6 @@
 /* The gate: batch threads that are ready but not admitted, a queue for each tier, first come first served. A thread in it is either
  * parked (native wait, hw_runtime_park) or still in the VM's ready queue, from where it will be sent here if it runs before its
- * turn. */
+ * turn, unless it is brief. */
 #ifndef HW_GATE_H
 #define HW_GATE_H
 

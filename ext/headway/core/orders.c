@@ -34,7 +34,7 @@ static uint64_t
 sample_due_ns(const struct hw_scheduler *s)
 {
     if (s->policy.kind != HW_OBSERVE || s->holder == NULL || s->counts[HW_IS_READY] == 0) return HW_NEVER;
-    return (s->contended_ns > s->sampled_ns ? s->contended_ns : s->sampled_ns) + HW_SAMPLE_NS;
+    return hw_later_ns(s->contended_ns, s->sampled_ns) + HW_SAMPLE_NS;
 }
 
 void
@@ -74,7 +74,6 @@ order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
     }
     if (!holder->asked || now >= holder->asked_ns + s->policy.retry_ns) {
         orders->preempt = holder;
-        orders->retry = holder->asked;
         if (holder->asked) s->retries++;
         else s->preemptions++;
         holder->asked = true;

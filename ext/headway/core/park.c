@@ -132,9 +132,9 @@ hw_runtime_unpark(struct hw_runtime *rt, struct hw_thread *thread)
     pthread_cond_signal(&thread->parked_cond);
     if (thread->link && atomic_load_explicit(&rt->active, memory_order_relaxed)) {
         hw_scheduler_called_back(&rt->scheduler, thread, now, &orders);
-        hw_orders_carry_out(rt, &orders, now);
+        hw_runtime_carry_out(rt, &orders, now);
     }
-    hw_orders_finish(rt, &orders);
+    hw_runtime_finish(rt, &orders);
 }
 
 void

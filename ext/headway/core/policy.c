@@ -147,8 +147,8 @@ fair_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder,
         return reaches_at_ns(holder, policy->burst_ns);
     }
 
-    uint64_t at_ns = HW_NEVER, brief_ns = hw_policy_is_brief(policy, holder) ? policy->brief_most_ns - holder->piece_ns : 0;
-    uint64_t no_longer_brief_ns = holder->burst_from_ns + brief_ns;
+    uint64_t at_ns = HW_NEVER, brief_left_ns = hw_policy_is_brief(policy, holder) ? policy->brief_most_ns - holder->piece_ns : 0;
+    uint64_t no_longer_brief_ns = holder->burst_from_ns + brief_left_ns;
     if (rivals->interactive_ready > 0) {
         uint64_t left_alone_until_ns = hw_earlier_ns(no_longer_brief_ns, rivals->interactive_ready_ns + policy->brief_wait_ns);
         at_ns = hw_later_ns(holder->resumed_ns + rivals->granularity_ns, left_alone_until_ns);

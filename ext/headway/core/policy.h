@@ -41,9 +41,10 @@ struct hw_policy {
                                 to where its child expects it, asleep as a rule, before the child looks */
     uint64_t tier_ns[HW_TIERS - 1]; /* attained service from which a batch thread is in the second tier, the third and so on */
     unsigned turn_quanta[HW_TIERS]; /* a turn of the admitted thread lasts so many quanta of its own time. Work that takes longer than a
-                                turn, and work like it, is done piece by piece, all of it late: so as long a turn as a request that
+                                turn, and work like it, is done slice by slice, all of it late: so as long a turn as a request that
                                 computes may take, but for threads that compute for ever */
-    unsigned patience;       /* a tier that waits is passed over for so many quanta (see hw_policy_patience_ns) at the most */
+    unsigned patience;       /* a tier that waits is passed over for so many quanta (see hw_policy_patience_ns) at the most, and so many
+                                times what a turn is to last it lasts at the most, with what others take ahead of it */
     uint64_t starvation_ns;  /* when no batch thread of its tier ran for so long the admitted one runs next, whatever waits */
     uint64_t protection_ns;  /* and for so long at least */
     unsigned starvation_pieces; /* who blocks often, but gave way, is due after so many times what it had of its piece: it is admitted before
@@ -67,7 +68,8 @@ struct hw_policy {
     uint64_t credit_ns;      /* a debt of up to this costs nothing yet */
     uint64_t free_cpu_ns;    /* who uses the processor for so long without the GVL doesn't leave it to whom it gives that up: it
                                 computes there (compresses, hashes); less is the way into a block and out of it */
-    uint64_t retry_ns;       /* a preemption that nothing came of is asked for again after so long */
+    uint64_t retry_ns;       /* a preemption that nothing came of is asked for again after so long; the pace of the ticker while threads
+                                compete, and so the soonest that it looks at a brief holder */
 };
 
 /* A slept nanosecond takes this many off the burst, and a burst is remembered up to this many times the limit: so a CPU-bound
@@ -105,8 +107,8 @@ struct hw_rivals {
 uint64_t hw_policy_quantum_ns(const struct hw_policy *policy, const struct hw_thread *thread);
 uint64_t hw_policy_patience_ns(const struct hw_policy *policy);
 
-/* A turn of the admitted thread: its own time counts, not what others take ahead of it; but with theirs it lasts no longer than a
- * tier's patience. */
+/* A turn of the admitted thread: its own time counts, not what others take ahead of it; but with theirs it lasts no longer than
+ * `patience` times that, and ahead of lower tiers no longer than a quantum (hw_admission_turn_ends_ns). */
 uint64_t hw_policy_turn_ns(const struct hw_policy *policy, const struct hw_thread *admitted);
 
 /* What counts as burst of a new thread from the start, when so many others have yet to run. */

@@ -66,8 +66,8 @@ hw_runtime_discard(struct hw_runtime *rt, struct hw_thread *thread)
     hw_scheduler_remove(&rt->scheduler, thread, now, &orders);
     if (hw_recording(&rt->recorder)) hw_feed_event(rt, thread, HW_EVENT_EXITED, false, 0, now);
     hw_record_retire(rt, thread);
-    hw_orders_carry_out(rt, &orders, now);
-    hw_orders_finish(rt, &orders);
+    hw_runtime_carry_out(rt, &orders, now);
+    hw_runtime_finish(rt, &orders);
 }
 
 void

@@ -12,7 +12,7 @@
 /* -- orders ------------------------------------------------------------------------------------------------------------- */
 
 void
-hw_orders_preempt(struct hw_runtime *rt, struct hw_thread *holder)
+hw_runtime_preempt(struct hw_runtime *rt, struct hw_thread *holder)
 {
     if (rt->preempt == HW_SIGNAL && !rt->signal_lost) {
         if (hw_signal_installed()) {
@@ -25,11 +25,11 @@ hw_orders_preempt(struct hw_runtime *rt, struct hw_thread *holder)
 }
 
 void
-hw_orders_carry_out(struct hw_runtime *rt, struct hw_orders *orders, uint64_t now)
+hw_runtime_carry_out(struct hw_runtime *rt, struct hw_orders *orders, uint64_t now)
 {
     atomic_store_explicit(&rt->ready, rt->scheduler.counts[HW_IS_READY], memory_order_relaxed);
     if (hw_scheduler_contended(&rt->scheduler)) rt->contended_ns = now;
-    if (orders->preempt && !orders->self) hw_orders_preempt(rt, orders->preempt);
+    if (orders->preempt && !orders->self) hw_runtime_preempt(rt, orders->preempt);
     if (orders->tick_ns < rt->tick_ns) hw_ticker_at(rt, orders->tick_ns);
 #ifdef HW_TEST
     if (orders->wake && rt->drop_wakes > 0) {
@@ -109,7 +109,7 @@ learn_free_cpu(const struct hw_policy *policy, struct hw_thread *thread)
 }
 
 void
-hw_orders_finish(struct hw_runtime *rt, const struct hw_orders *orders)
+hw_runtime_finish(struct hw_runtime *rt, const struct hw_orders *orders)
 {
     hw_runtime_unlock(rt);
     if (orders->wake) {
@@ -134,7 +134,7 @@ hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event 
     pthread_mutex_lock(&rt->lock);
     uint64_t now = hw_now_ns();
     if (thread->link && atomic_load_explicit(&rt->active, memory_order_relaxed)) {
-        uint64_t waited_ns = thread->state == HW_READY && now > thread->since_ns ? now - thread->since_ns : 0;
+        uint64_t waited_ns = thread->state == HW_READY ? hw_elapsed_ns(thread->since_ns, now) : 0;
         uint64_t preempted = thread->account.preempted;
         switch (event) {
           case HW_EVENT_READY:
@@ -155,11 +155,11 @@ hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event 
         }
         if (hw_recording(&rt->recorder)) hw_feed_event(rt, thread, event, thread->account.preempted != preempted, waited_ns, now);
         if (event == HW_EVENT_EXITED) hw_record_retire(rt, thread);
-        hw_orders_carry_out(rt, &orders, now);
+        hw_runtime_carry_out(rt, &orders, now);
         if (event == HW_EVENT_SUSPENDED && rt->pulls) next = next_here(thread, &orders);
         if (next && next->sleeps) pull(rt, next);
     }
-    hw_orders_finish(rt, &orders);
+    hw_runtime_finish(rt, &orders);
     /* It still has the GVL when it is suspended, and has it already when it resumes: nobody else looks at who is bound. */
     if (rt->pulls && (event == HW_EVENT_SUSPENDED || event == HW_EVENT_RESUMED)) bind(rt, next);
 }
@@ -191,9 +191,9 @@ hw_runtime_set_class(struct hw_runtime *rt, struct hw_thread *thread, enum hw_cl
     if (thread->link && atomic_load_explicit(&rt->active, memory_order_relaxed)) {
         hw_scheduler_set_class(&rt->scheduler, thread, set_class, now);
         hw_scheduler_tick(&rt->scheduler, now, &orders);
-        hw_orders_carry_out(rt, &orders, now);
+        hw_runtime_carry_out(rt, &orders, now);
     }
-    hw_orders_finish(rt, &orders);
+    hw_runtime_finish(rt, &orders);
 }
 
 /* -- life --------------------------------------------------------------------------------------------------------------- */

@@ -74,7 +74,7 @@ enter(struct hw_scheduler *s, struct hw_thread *thread, enum hw_state state, uin
     if (thread->state == HW_READY && state != HW_READY) hw_attribution_wait_ends(&s->attribution, thread, now);
     if (thread->state != HW_READY && state == HW_READY) hw_attribution_wait_starts(&s->attribution, thread, now);
     thread->state = state;
-    thread->since_ns = thread->since_ns > now ? thread->since_ns : now;
+    thread->since_ns = hw_later_ns(thread->since_ns, now);
 }
 
 /* The running thread turns batch with the passing of time alone: every event looks at it first. */
@@ -241,8 +241,7 @@ hw_scheduler_ready(struct hw_scheduler *s, struct hw_thread *thread, uint64_t no
 uint64_t
 hw_scheduler_leave_alone(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
 {
-    if (thread->protected_ns < now + s->policy.alone_ns) thread->protected_ns = now + s->policy.alone_ns;
-    return thread->protected_ns;
+    return thread->protected_ns = hw_later_ns(thread->protected_ns, now + s->policy.alone_ns);
 }
 
 void

@@ -58,7 +58,6 @@ struct hw_scheduler {
 /* What the runtime has to do after an event. */
 struct hw_orders {
     struct hw_thread *preempt; /* make it run the job: it must give way */
-    bool retry;                /* ... for the second time or more */
     bool self;                 /* ... and it is the thread this event runs on */
     bool sample;               /* observe: somebody has waited for long; see what the holder does */
     struct hw_thread *wake;    /* parked, and the gate is open for it */

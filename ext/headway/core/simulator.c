@@ -133,7 +133,7 @@ step(struct sim *sim)
     struct sim_process *process = next_process(sim);
     uint64_t delay_ns = sim->delays.count ? sim->delays.heap[0].at : HW_NEVER;
     uint64_t computation_ns = next_computation_ns(sim);
-    uint64_t others_ns = computation_ns < sim->next_arrival_ns ? computation_ns : sim->next_arrival_ns;
+    uint64_t others_ns = hw_earlier_ns(computation_ns, sim->next_arrival_ns);
     if (process->next_ns <= delay_ns && process->next_ns <= others_ns) {
         if (process->next_ns == HW_NEVER) return false;
         pass_time_until(sim, process->next_ns);

@@ -13,12 +13,6 @@ scheduled(const struct sim *sim)
     return sim->set->policy.kind != HW_OBSERVE;
 }
 
-static void
-earlier(uint64_t *at_ns, uint64_t other_ns)
-{
-    if (other_ns < *at_ns) *at_ns = other_ns;
-}
-
 static struct sim_thread *
 thread_of(struct hw_thread *record)
 {
@@ -37,10 +31,10 @@ carry_out(struct sim *sim, struct sim_process *p, const struct hw_orders *orders
     if (orders->wake) {
         struct sim_thread *woken = thread_of(orders->wake);
         bool spins = sim->now_ns - woken->parked_ns < SPIN_NS;
-        earlier(&woken->at_ns, sim->now_ns + (spins ? 1 : WAKE_NS));
-        earlier(&p->look_ns, woken->at_ns);
+        hw_bring_forward(&woken->at_ns, sim->now_ns + (spins ? 1 : WAKE_NS));
+        hw_bring_forward(&p->look_ns, woken->at_ns);
     }
-    earlier(&p->tick_ns, orders->tick_ns);
+    hw_bring_forward(&p->tick_ns, orders->tick_ns);
 }
 
 /* -- the GVL ------------------------------------------------------------------------------------------------------------- */
@@ -143,7 +137,7 @@ static void
 find_next_look(struct sim_process *p)
 {
     p->look_ns = HW_NEVER;
-    for (const struct sim_thread *t = p->parked; t; t = t->next) earlier(&p->look_ns, t->at_ns);
+    for (const struct sim_thread *t = p->parked; t; t = t->next) hw_bring_forward(&p->look_ns, t->at_ns);
 }
 
 static void
@@ -165,7 +159,7 @@ run_job(struct sim *sim, struct sim_thread *t)
     t->next = p->parked;
     p->parked = t;
     wait_at_gate(p, t);
-    earlier(&p->look_ns, t->at_ns);
+    hw_bring_forward(&p->look_ns, t->at_ns);
 }
 
 static uint64_t
@@ -252,18 +246,18 @@ void
 sim_process_look_ahead(struct sim *sim, struct sim_process *p)
 {
     p->gate_ns = p->look_ns;
-    earlier(&p->gate_ns, starves_at_ns(p));
+    hw_bring_forward(&p->gate_ns, starves_at_ns(p));
     uint64_t at_ns = p->tick_ns;
-    earlier(&at_ns, p->gate_ns);
+    hw_bring_forward(&at_ns, p->gate_ns);
     if (p->holder) {
-        earlier(&at_ns, sim_done_ns(sim, p->burst_end - sim->work));
-        earlier(&at_ns, p->holder->job_ns);
-        earlier(&at_ns, p->vm_tick_ns);
+        hw_bring_forward(&at_ns, sim_done_ns(sim, p->burst_end - sim->work));
+        hw_bring_forward(&at_ns, p->holder->job_ns);
+        hw_bring_forward(&at_ns, p->vm_tick_ns);
     }
     else if (p->head) {
-        earlier(&at_ns, p->free_ns);
+        hw_bring_forward(&at_ns, p->free_ns);
     }
-    p->next_ns = at_ns > sim->now_ns ? at_ns : sim->now_ns;
+    p->next_ns = hw_later_ns(at_ns, sim->now_ns);
 }
 
 bool

@@ -1,4 +1,5 @@
-/* What the core keeps of one Ruby thread. Plain data: scheduler.c changes it, under the runtime's lock. */
+/* What the core keeps of one Ruby thread. Plain data: the scheduler's files and the runtime's change it under the runtime's lock, but for
+ * what is atomic or said to be the thread's own. */
 #ifndef HW_THREAD_H
 #define HW_THREAD_H
 

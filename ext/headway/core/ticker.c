@@ -14,7 +14,7 @@
 
 /* While threads compete the ticker wakes this often whether or not something is due, so that an event hook need not wake it for
  * every deadline: waking it costs more than all else a hook does. */
-#define LINGERS_FOR_NS (50 * HW_NS_PER_MS)
+#define AWAKE_FOR_NS (50 * HW_NS_PER_MS)
 
 static void
 tick(struct hw_runtime *rt, uint64_t now)
@@ -23,7 +23,7 @@ tick(struct hw_runtime *rt, uint64_t now)
     hw_scheduler_tick(&rt->scheduler, now, &orders);
     rt->tick_ns = orders.tick_ns;
     if (hw_scheduler_contended(&rt->scheduler)) rt->contended_ns = now;
-    if (orders.preempt) hw_orders_preempt(rt, orders.preempt);
+    if (orders.preempt) hw_runtime_preempt(rt, orders.preempt);
     if (orders.sample) rt->sample_due = rt->poll_due = true;
     if (orders.wake) hw_park_call(orders.wake);
 }
@@ -80,9 +80,8 @@ run(void *arg)
             continue;
         }
         uint64_t pace_ns = rt->scheduler.policy.kind == HW_OBSERVE ? HW_SAMPLE_NS : rt->scheduler.policy.retry_ns;
-        uint64_t linger_ns = now < rt->contended_ns + LINGERS_FOR_NS ? now + pace_ns : HW_NEVER;
-        rt->ticker_wake_ns = linger_ns < rt->tick_ns ? linger_ns : rt->tick_ns;
-        if (rt->watch_ns < rt->ticker_wake_ns) rt->ticker_wake_ns = rt->watch_ns;
+        uint64_t paced_ns = now < rt->contended_ns + AWAKE_FOR_NS ? now + pace_ns : HW_NEVER;
+        rt->ticker_wake_ns = hw_earlier_ns(paced_ns, hw_earlier_ns(rt->tick_ns, rt->watch_ns));
         hw_cond_wait_until(&rt->ticker_cond, &rt->lock, rt->ticker_wake_ns);
         rt->ticker_wake_ns = 0; /* awake: nobody need wake it */
     }

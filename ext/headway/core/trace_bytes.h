@@ -1,4 +1,5 @@
-/* Takes numbers and texts off bytes nobody vouches for: what would reach beyond the end marks the bytes as bad and yields 0. */
+/* Takes numbers and texts off bytes nobody vouches for: what would reach beyond the end marks the bytes as bad and yields 0. And puts
+ * numbers where there is room for them. */
 #ifndef HW_TRACE_BYTES_H
 #define HW_TRACE_BYTES_H
 
@@ -59,6 +60,17 @@ hw_take_text(struct hw_bytes *bytes, uint32_t longest, const char **text)
     }
     bytes->at += length;
     return (uint32_t)length;
+}
+
+static inline uint8_t *
+hw_put_varint(uint8_t *at, uint64_t value)
+{
+    while (value >= 0x80) {
+        *at++ = (uint8_t)(value | 0x80);
+        value >>= 7;
+    }
+    *at++ = (uint8_t)value;
+    return at;
 }
 
 #endif

@@ -2,6 +2,7 @@
 #include "trace_writer.h"
 
 #include "crc32.h"
+#include "trace_bytes.h"
 #include "trace_format.h"
 
 #include <stdlib.h>
@@ -34,17 +35,6 @@ put_u32(uint8_t *at, uint32_t value)
     return at;
 }
 
-static uint8_t *
-put_varint(uint8_t *at, uint64_t value)
-{
-    while (value >= 0x80) {
-        *at++ = (uint8_t)(value | 0x80);
-        value >>= 7;
-    }
-    *at++ = (uint8_t)value;
-    return at;
-}
-
 static uint64_t
 zigzag(uint64_t difference)
 {
@@ -54,7 +44,7 @@ zigzag(uint64_t difference)
 static uint8_t *
 put_text(uint8_t *at, const char *bytes, size_t length)
 {
-    at = put_varint(at, length);
+    at = hw_put_varint(at, length);
     if (length) memcpy(at, bytes, length);
     return at + length;
 }
@@ -108,12 +98,12 @@ hw_write_header(struct hw_buffer *buffer, const struct hw_trace_header *header)
     buffer->length += HW_TRACE_PREAMBLE_LENGTH;
 
     uint8_t *at = open_block(buffer, 0);
-    at = put_varint(at, header->pid);
-    at = put_varint(at, header->parent_pid);
-    at = put_varint(at, header->clock_ns);
-    at = put_varint(at, header->wall_ns);
-    at = put_varint(at, header->quantum_ns);
-    at = put_varint(at, header->cpus);
+    at = hw_put_varint(at, header->pid);
+    at = hw_put_varint(at, header->parent_pid);
+    at = hw_put_varint(at, header->clock_ns);
+    at = hw_put_varint(at, header->wall_ns);
+    at = hw_put_varint(at, header->quantum_ns);
+    at = hw_put_varint(at, header->cpus);
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
         at = put_text(at, texts[i].bytes, strnlen(texts[i].bytes, texts[i].longest));
     }
@@ -127,7 +117,7 @@ hw_write_string(struct hw_buffer *buffer, uint32_t id, const char *bytes, size_t
     length = cut(length, HW_TRACE_STRING_LONGEST);
     uint8_t *at = open_block(buffer, 2 * VARINT_LONGEST + length);
     if (!at) return false;
-    at = put_text(put_varint(at, id), bytes, length);
+    at = put_text(hw_put_varint(at, id), bytes, length);
     return close_block(buffer, HW_TRACE_BLOCK_STRINGS, at);
 }
 
@@ -139,7 +129,7 @@ hw_write_thread(struct hw_buffer *buffer, uint32_t thread, const char *name, siz
     site_length = cut(site_length, HW_TRACE_STRING_LONGEST);
     uint8_t *at = open_block(buffer, 3 * VARINT_LONGEST + name_length + site_length);
     if (!at) return false;
-    at = put_text(put_text(put_varint(at, thread), name, name_length), site, site_length);
+    at = put_text(put_text(hw_put_varint(at, thread), name, name_length), site, site_length);
     return close_block(buffer, HW_TRACE_BLOCK_THREADS, at);
 }
 
@@ -149,7 +139,7 @@ hw_write_frame(struct hw_buffer *buffer, uint32_t id, uint32_t method_string, ui
     if (id > HW_TRACE_ID_HIGHEST) return true;
     uint8_t *at = open_block(buffer, 4 * VARINT_LONGEST);
     if (!at) return false;
-    at = put_varint(put_varint(put_varint(put_varint(at, id), method_string), file_string), line);
+    at = hw_put_varint(hw_put_varint(hw_put_varint(hw_put_varint(at, id), method_string), file_string), line);
     return close_block(buffer, HW_TRACE_BLOCK_FRAMES, at);
 }
 
@@ -160,8 +150,8 @@ hw_write_stack(struct hw_buffer *buffer, uint32_t id, const uint32_t *frames, ui
     count = (uint32_t)cut(count, HW_TRACE_STACK_DEEPEST);
     uint8_t *at = open_block(buffer, (2 + (size_t)count) * VARINT_LONGEST);
     if (!at) return false;
-    at = put_varint(put_varint(at, id), count);
-    for (uint32_t i = 0; i < count; i++) at = put_varint(at, frames[i]);
+    at = hw_put_varint(hw_put_varint(at, id), count);
+    for (uint32_t i = 0; i < count; i++) at = hw_put_varint(at, frames[i]);
     return close_block(buffer, HW_TRACE_BLOCK_STACKS, at);
 }
 
@@ -174,12 +164,12 @@ put_event(uint8_t *at, const struct hw_trace_event *event, uint64_t before_ns, u
     *head = 0;
     if (event->kind != 0 && event->kind <= HW_TRACE_KIND_MASK) *head = event->kind;
     else *at++ = event->kind;
-    at = put_varint(at, zigzag(event->time_ns - before_ns));
+    at = hw_put_varint(at, zigzag(event->time_ns - before_ns));
     if (event->thread == thread_before) *head |= HW_TRACE_SAME_THREAD;
-    else at = put_varint(at, event->thread);
+    else at = hw_put_varint(at, event->thread);
     if (event->value) {
         *head |= HW_TRACE_HAS_VALUE;
-        at = put_varint(at, event->value);
+        at = hw_put_varint(at, event->value);
     }
     if (event->detail) {
         *head |= HW_TRACE_HAS_DETAIL;
@@ -195,7 +185,7 @@ write_block_of_events(struct hw_buffer *buffer, const struct hw_trace_event *eve
     if (!at) return false;
     uint64_t time_ns = events->time_ns;
     uint32_t thread = 0;
-    at = put_varint(put_varint(at, count), time_ns);
+    at = hw_put_varint(hw_put_varint(at, count), time_ns);
     for (size_t i = 0; i < count; i++) {
         at = put_event(at, &events[i], time_ns, thread);
         time_ns = events[i].time_ns;
@@ -225,7 +215,7 @@ hw_write_dropped(struct hw_buffer *buffer, uint64_t events_so_far, uint64_t fold
 {
     uint8_t *at = open_block(buffer, 2 * VARINT_LONGEST);
     if (!at) return false;
-    at = put_varint(put_varint(at, events_so_far), folded_stacks_so_far);
+    at = hw_put_varint(hw_put_varint(at, events_so_far), folded_stacks_so_far);
     return close_block(buffer, HW_TRACE_BLOCK_DROPPED, at);
 }
 

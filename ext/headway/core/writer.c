@@ -14,7 +14,8 @@
 #define NS_PER_SLOT 125
 #define SHORTEST_NAP_NS (1 * HW_NS_PER_MS)
 #define LONGEST_NAP_NS (250 * HW_NS_PER_MS)
-/* What becomes known of names is in the file after about a second: it is looked for, and written when it is looked for again. */
+/* What becomes known of frames and strings is in the file after twice that: it is looked for, and written when it is looked for again.
+ * (Threads' names take a second: teller.c.) */
 #define KEEP_UP_NS (250 * HW_NS_PER_MS)
 /* Bytes that are worth a write of their own while there is more in the ring. */
 #define ENOUGH_BYTES (256 * 1024)

@@ -45,9 +45,15 @@ module Headway
 
         def said(values) = format("%.4g", median(values))
 
-        def median(values) = values.sort.then { |sorted| (sorted[(sorted.size - 1) / 2] + sorted[sorted.size / 2]) / 2.0 }
+        def median(values) = Comparison.median(values)
       end
       private_constant :Measure
+
+      # @param values [Array<Numeric>] not empty
+      # @return [Float]
+      def self.median(values)
+        values.sort.then { |sorted| (sorted[(sorted.size - 1) / 2] + sorted[sorted.size / 2]) / 2.0 }
+      end
 
       # @param before [Array<Window>]
       # @param after [Array<Window>]

@@ -217,11 +217,9 @@ module Headway
         windows.flat_map { |window| window.classes.to_a.map { |name, kind| [name, kind, window.seconds] } }
                .group_by(&:first).transform_values do |rows|
           seconds = windows.sum(&:seconds)
-          { per_s: rows.sum { |_, kind,| kind.count } / seconds.to_f, p99_ms: median(rows.map { |_, kind,| kind.p99_s * 1000 }) }
+          { per_s: rows.sum { |_, kind,| kind.count } / seconds.to_f, p99_ms: Comparison.median(rows.map { |_, kind,| kind.p99_s * 1000 }) }
         end
       end
-
-      def median(values) = values.sort.then { |sorted| (sorted[(sorted.size - 1) / 2] + sorted[sorted.size / 2]) / 2.0 }
 
       def knob_named = @knob.to_s
 

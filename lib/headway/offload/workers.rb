@@ -8,8 +8,8 @@ module Headway
       MASKED = { Object => :never }.freeze
       IDLE = { Object => :on_blocking }.freeze
       # Seconds: work that was light so far and takes longer has nobody line up for it.
-      LIGHT = 0.005
-      private_constant :MASKED, :IDLE, :LIGHT
+      LINING_UP = 0.005
+      private_constant :MASKED, :IDLE, :LINING_UP
 
       private
 
@@ -95,7 +95,7 @@ module Headway
       # @return [Boolean] false: no worker is, or not enough are
       def line_up(job)
         @lock.synchronize do
-          next false if @closed || @light < @crew || now - @light_since > LIGHT
+          next false if @closed || @light < @crew || now - @light_since > LINING_UP
 
           @line.join(job)
           @lined_up += 1

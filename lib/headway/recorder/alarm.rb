@@ -5,7 +5,7 @@ module Headway
     # What makes the flight recorder dump by itself: a signal, or somebody who noticed something. Each dump gets a file of its own:
     # out.signal-1.headway, out.request-1.headway. (A wait that takes too long is the native extension's to notice: core/watch.c.)
     module Alarm
-      # A program that always waits too long must not spend its time dumping.
+      # A program that always waits too long must not spend its time dumping. (core/watch.c has the same of its own.)
       MOST_DUMPS = 10
       PAUSE_S = 5
       private_constant :MOST_DUMPS, :PAUSE_S

@@ -6,10 +6,7 @@ module Headway
     # are in ticks of 100 ns, the lanes' own unit, from the trace's start.
     class Timeline
       TICKS_PER_S = 10_000_000
-      RUNNING = 0
       READY = 1
-      SUSPENDED = 2
-      ABSENT = 3
       # A lane of collections has two states.
       COLLECTING = 1
 

@@ -158,8 +158,8 @@ TEST(who_was_called_after_its_wait_counts_as_woken)
     bool woken = orders.wake == record;
     runtime.scheduler.linger_ns = 0;
     record->opened_ns = opened_ns;
-    hw_orders_carry_out(&runtime, &orders, now);
-    hw_orders_finish(&runtime, &orders);
+    hw_runtime_carry_out(&runtime, &orders, now);
+    hw_runtime_finish(&runtime, &orders);
 
     end_beside_a_sleeper();
     CHECK(woken);

@@ -8,7 +8,7 @@ TEST(a_waking_interactive_thread_preempts_a_batch_holder_at_once)
     ready(io);
     check_all();
     CHECK(hog->batch && !io->batch);
-    CHECK(world.orders.preempt == hog && !world.orders.retry && !world.orders.self);
+    CHECK(world.orders.preempt == hog && !world.orders.self);
     CHECK_EQUAL(1, s->preemptions);
     CHECK(must_yield(hog));
     gives_way(hog);
@@ -115,7 +115,7 @@ TEST(a_lost_preemption_is_asked_for_again)
     CHECK(world.orders.preempt == NULL);
     advance(hw_policy_default.retry_ns);
     tick();
-    CHECK(world.orders.preempt == hog && world.orders.retry);
+    CHECK(world.orders.preempt == hog);
     CHECK_EQUAL(1, s->preemptions);
     CHECK_EQUAL(1, s->retries);
     world_end();

@@ -225,7 +225,7 @@ wakes_at(const struct actor *actor)
     if (actor->where == SLEEPS) return actor->at_ns;
     if (actor->where != PARKS) return HW_NEVER;
     uint64_t at_ns = hw_scheduler_starves_at_ns(&world.scheduler, actor->thread);
-    earlier(&at_ns, actor->at_ns);
+    hw_bring_forward(&at_ns, actor->at_ns);
     return at_ns;
 }
 
@@ -233,14 +233,14 @@ static inline uint64_t
 next_ns(void)
 {
     uint64_t at_ns = vm.tick_ns;
-    for (unsigned i = 0; i < vm.count; i++) earlier(&at_ns, wakes_at(&vm.actors[i]));
+    for (unsigned i = 0; i < vm.count; i++) hw_bring_forward(&at_ns, wakes_at(&vm.actors[i]));
     if (vm.holder) {
-        earlier(&at_ns, vm.running_since_ns + vm.holder->left_ns);
-        earlier(&at_ns, vm.holder->job_ns);
-        if (vm.queued) earlier(&at_ns, vm.running_since_ns + VM_SLICE_NS);
+        hw_bring_forward(&at_ns, vm.running_since_ns + vm.holder->left_ns);
+        hw_bring_forward(&at_ns, vm.holder->job_ns);
+        if (vm.queued) hw_bring_forward(&at_ns, vm.running_since_ns + VM_SLICE_NS);
     }
     else if (vm.queued) {
-        earlier(&at_ns, vm.free_at_ns);
+        hw_bring_forward(&at_ns, vm.free_at_ns);
     }
     return at_ns > world.now ? at_ns : world.now;
 }
