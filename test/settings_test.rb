@@ -82,10 +82,20 @@ class SettingsTest < Minitest::Test
     end
   end
 
-  def test_only_zero_switches_off
+  def test_zero_switches_off
     assert Settings.disabled?({ "HEADWAY" => "0" })
-    refute Settings.disabled?({ "HEADWAY" => "1" })
-    refute Settings.disabled?({})
+    assert_nil Settings.odd_switch({ "HEADWAY" => "0" })
+    [{ "HEADWAY" => "1" }, { "HEADWAY" => "" }, {}].each do |env|
+      refute Settings.disabled?(env)
+      assert_nil Settings.odd_switch(env)
+    end
+  end
+
+  def test_whatever_else_switches_off_too_and_is_named
+    %w[false no off 00].each do |value|
+      assert Settings.disabled?({ "HEADWAY" => value })
+      assert_equal "HEADWAY is #{value.inspect}, which is taken for 0: give 0 or 1", Settings.odd_switch({ "HEADWAY" => value })
+    end
   end
 
   def test_pulling_is_switched_off_by_a_zero_alone

@@ -18,7 +18,9 @@ module Headway
     class << self
       # @return [void]
       def call
-        return if ENV["HEADWAY"] == "0"
+        off = ENV["HEADWAY"].to_s
+        return if off == "0"
+        return say_once("is off: HEADWAY is #{off.inspect}, which is taken for 0: give 0 or 1") unless ["", "1"].include?(off)
         return say_once("does nothing here: #{Platform.reason}") if Platform.reason
 
         load_headway

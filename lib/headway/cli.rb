@@ -60,6 +60,16 @@ module Headway
           "headway COMMAND --help says more. headway --version prints the version.\n"
       end
 
+      # To stderr, which may be closed: nobody's exit status depends on that.
+      #
+      # @param text [String]
+      # @return [void]
+      def say(text)
+        $stderr.puts "headway: #{text}"
+      rescue IOError, SystemCallError
+        nil
+      end
+
       private
 
       def dispatch(name = nil, *arguments)
@@ -96,7 +106,7 @@ module Headway
       end
 
       def bad_usage(message)
-        $stderr.puts "headway: #{message}"
+        say(message)
         BAD_USAGE
       end
     end

@@ -22,7 +22,7 @@ module Headway
     # @return [Boolean] whether Headway is at work; {notices} says why when it isn't
     # @raise [SettingError] a value, of an argument or in the environment, that means nothing
     def start(policy: nil, quantum_ms: nil, preempt: nil, record: nil)
-      return false if Settings.disabled?
+      return off if Settings.disabled?
 
       control = !Control.off?
       started = configure(Settings.resolve(policy: policy, quantum_ms: quantum_ms, preempt: preempt))
@@ -146,6 +146,11 @@ module Headway
     end
 
     private
+
+    def off
+      Notices.add(Settings.odd_switch) if Settings.odd_switch
+      false
+    end
 
     def with_class(native_class)
       before = Native.set_class(native_class)

@@ -65,7 +65,7 @@ module Headway
       # @return [String] the path
       # @raise [Error] no flight recorder runs, or the file can't be written
       def dump(path = nil)
-        path = File.expand_path(path || Native.record_path || "headway-#{Process.pid}.headway")
+        path = FileName.absolute(path || Native.record_path || "headway-#{Process.pid}.headway")
         done = Native.record_dump(path)
         raise Error, "no dump to #{path}: #{done}" if done.is_a?(String)
 
@@ -110,7 +110,7 @@ module Headway
       # @return [String, nil] the path
       def try_dump(path)
         dump(path)
-      rescue Error => error
+      rescue Error, SettingError => error
         Notices.add(error.message)
         nil
       end

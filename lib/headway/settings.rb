@@ -50,9 +50,15 @@ module Headway
                             "#{QUANTUM_RANGE_MS.end}, such as 10"
       end
 
-      # @return [Boolean] whether the environment switches Headway off
+      # @return [Boolean] whether the environment switches Headway off. Who writes something else than 0 and 1 there mostly wants that, and
+      #   may be in a hurry.
       def disabled?(env = ENV)
-        env["HEADWAY"] == "0"
+        !["", "1"].include?(env["HEADWAY"].to_s)
+      end
+
+      # @return [String, nil] what to say of it when it isn't 0
+      def odd_switch(env = ENV)
+        "HEADWAY is #{quote(env["HEADWAY"])}, which is taken for 0: give 0 or 1" if disabled?(env) && env["HEADWAY"] != "0"
       end
 
       # @return [Boolean] whether threads may be woken on the processor of who wakes them: see ext/headway/core/pull.h

@@ -58,7 +58,7 @@ class DoctorTest < Minitest::Test
       assert_match(/FAULT +RUBY_THREAD_TIMESLICE +is "soon", which Ruby ignores/, result.out)
       assert_match(/FAULT +HEADWAY_PULL +is "yes": give 0 or 1/, result.out)
       assert_match(/ok +HEADWAY_CONTROL +0$/, result.out)
-      assert_match(/- +HEADWAY +"no": only 0 means anything/, result.out)
+      assert_match(/FAULT +HEADWAY +is "no", which is taken for 0: give 0 or 1/, result.out)
       assert_match(/ok +preempt signal/, result.out)
     end
   end

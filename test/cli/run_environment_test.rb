@@ -99,6 +99,19 @@ class RunEnvironmentTest < Minitest::Test
     assert_equal "headway: HEADWAY=0 is set, so the command runs without Headway and without a summary\n", result.err
   end
 
+  def test_switched_off_by_something_else_than_zero
+    off = "headway: HEADWAY is \"false\", which is taken for 0: give 0 or 1\n"
+    result = headway_ruby("p defined?(Headway)", env: { "HEADWAY" => "false" })
+    assert_equal ["nil\n", off], [result.out, result.err]
+
+    code = "require 'headway'; p Headway.start, Headway.start, Headway.started?, Headway.notices.size"
+    result = Harness::RubyProcess.run("-I#{File.join(ROOT, "lib")}", "-e", code, env: CLEAN.merge("HEADWAY" => "false"))
+    assert_equal ["false\nfalse\nfalse\n1\n", off], [result.out, result.err]
+
+    result = headway_ruby("exec({ 'HEADWAY' => 'false' }, RbConfig.ruby, '-e', 'p defined?(Headway.start)')")
+    assert_equal ["nil\n", "headway: is off: #{off.delete_prefix("headway: ")}"], [result.out, result.err]
+  end
+
   # The code changes what the Ruby says it is before it gets to autostart.
   def test_an_unsupported_ruby_is_told_why_once
     pretend = "$VERBOSE = nil; RUBY_ENGINE = 'jruby'; require #{File.join(ROOT, "lib/headway/autostart.rb").inspect}"

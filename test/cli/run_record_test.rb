@@ -120,6 +120,48 @@ class RunRecordTest < Minitest::Test
     end
   end
 
+  def test_what_is_no_trace_is_not_written_over
+    in_directory do |directory|
+      script = write(directory, "job.rb", "puts 1\n")
+      assert_bad_usage(/--record: #{script} is there and is no trace: give another name, or remove it/,
+                       headway_ruby("", "--record=#{script}"))
+      assert_bad_usage(/--record is "": give a name, or a directory/, headway_ruby("", "--record="))
+      recorded = headway_ruby("p Headway::Recorder.start(file: #{script.dump}), Headway::Recorder.start(file: #{script.dump}, mode: :flight)")
+      assert_equal "false\nfalse\n", recorded.out
+      assert_match(/recording is off: #{script}: it is there and is no trace; give another name, or remove it/, recorded.err)
+      assert_equal "puts 1\n", File.read(script)
+    end
+  end
+
+  # A name, and a directory, that are no text in that locale.
+  def test_names_that_the_locale_cannot_read
+    in_directory("häadway") do |directory|
+      ["C", "C.UTF-8"].each do |locale|
+        result = headway_ruby(PROGRAM, "--record", "trä \"c.headway", "--report", "pä.html", chdir: directory, env: { "LC_ALL" => locale })
+        assert_predicate result, :success?, result.to_s
+        assert_equal ["pä.html", "trä \"c.headway"], Dir.children(directory).map { _1.dup.force_encoding("UTF-8") }.sort
+        Dir.children(directory).each { |name| File.delete(File.join(directory, name)) }
+      end
+    end
+  end
+
+  def test_where_there_is_no_current_directory
+    in_directory do |directory|
+      gone = File.join(directory, "gone")
+      Dir.mkdir(gone)
+      shell = "rmdir #{gone} && exec #{RbConfig.ruby} -I#{File.join(ROOT, "lib")} #{EXE} run --record x.headway #{RbConfig.ruby} -e 1 2>&1"
+      said = IO.popen([CLEAN, "sh", "-c", shell, { chdir: gone }], &:read)
+      assert_equal "headway: --record is \"x.headway\": the current directory is gone; give an absolute path\n", said
+    end
+  end
+
+  def test_a_place_for_the_report_s_trace
+    result = headway_ruby("", "--report=out.html", env: { "TMPDIR" => "/proc" })
+    return assert_predicate(result, :success?) unless File.directory?("/proc/self") # Ruby takes another where that isn't there
+
+    assert_bad_usage(%r{--report: no trace can be written to /proc meanwhile: .*; set TMPDIR, or give --record FILE}, result)
+  end
+
   # Root may write everywhere, it seems.
   def test_a_place_where_nothing_can_be_made_is_refused_before_the_start
     skip "no /proc here" unless File.directory?("/proc/self")

@@ -111,6 +111,18 @@ class RunTest < Minitest::Test
     assert_equal 7, headway("run", "sh", "-c", "exit 7").status.exitstatus
   end
 
+  def test_exit_status_without_stderr
+    in_directory do |directory|
+      status = lambda do |words|
+        system(CLEAN, "exec #{RbConfig.ruby} -I#{File.join(ROOT, "lib")} #{EXE} #{words} >#{File::NULL} 2>&-", chdir: directory)
+        $?.exitstatus
+      end
+      assert_equal 3, status["run --report q.html #{RbConfig.ruby} -e 'Thread.new { sleep 0.01 }.join; exit 3'"]
+      assert_path_exists File.join(directory, "q.html")
+      assert_equal 2, status["nosuch"]
+    end
+  end
+
   def test_death_by_signal
     assert_equal Signal.list["KILL"], headway_ruby("Process.kill(:KILL, $$); sleep").status.termsig
     assert_equal Signal.list["TERM"], headway_ruby("Process.kill(:TERM, $$); sleep", "--summary").status.termsig

@@ -10,7 +10,7 @@ class YieldCommandTest < Minitest::Test
   include Harness::Measured
 
   FIGURES = %w[wall_yield_pct event_yield_pct io_pct gvl_free_cpu_pct wasteful_pct knee_threads core_knee_threads call_ms gvl_ms
-               coreless_pct releases_per_call wasteful_releases_per_call].freeze
+               coreless_pct others_pct releases_per_call wasteful_releases_per_call].freeze
 
   def test_json
     measured do
@@ -38,6 +38,25 @@ class YieldCommandTest < Minitest::Test
       assert_match(/by the wall clock, 1 thread against 2$/, result.out)
       assert_match(/^threads +calls/, result.out)
       refute_match(/prepared|12000/, result.out)
+    end
+  end
+
+  # Its own thread only waits, but what it waits for needs the GVL.
+  def test_work_that_other_threads_do
+    measured do
+      work = "Thread.new { 300_000.times { } }.join"
+      result = headway("yield", "-e", work, "--concurrency", "2", "--seconds", "0.03")
+      assert_quiet_success result
+      assert_match(/^Other threads of this process computed for \d+ % of that time/, result.out)
+      refute_match(/^threads|keep the GVL busy/, result.out)
+      assert_match(/^threads +calls/, headway("yield", "-e", work, "--concurrency", "2", "--measure", "--seconds", "0.03").out)
+    end
+  end
+
+  def test_a_file_whose_name_and_text_the_locale_cannot_read
+    in_directory do |directory|
+      file = write(directory, "jöb \"q.rb", "raise 'ä'.size.to_s\n")
+      assert_bad_usage(/the work raises RuntimeError: 1 /, headway("yield", file, env: { "LC_ALL" => "C" }))
     end
   end
 

@@ -147,7 +147,7 @@ class CtlTest < Minitest::Test
     pid = program(SLEEPING).pid
     File.chmod(0o755, @sockets)
 
-    assert_bad_usage(/process #{pid} cannot be asked: .* can be entered by others: chmod 700 it/, ctl(pid, "get"))
+    assert_bad_usage(/process #{pid} cannot be asked: .* can be entered by others: it takes one of your own/, ctl(pid, "get"))
   end
 
   private

@@ -138,7 +138,7 @@ class ControlLifecycleTest < Minitest::Test
   end
 
   def test_directories_that_must_not_be_trusted
-    { "can be entered by others (mode 0755): chmod 700 it" => -> { Dir.mkdir(@sockets, 0o755) && File.chmod(0o755, @sockets) },
+    { "can be entered by others (mode 0755): it takes one of your own" => -> { Dir.mkdir(@sockets, 0o755) && File.chmod(0o755, @sockets) },
       "is no directory" => -> { File.symlink(Dir.mkdir(File.join(@directory, "real"), 0o700) && File.join(@directory, "real"), @sockets) },
       "is no directory " => -> { File.write(@sockets, "") },
       "cannot be made: No such file" => -> { @sockets = File.join(@sockets, "deeper") } }.each do |words, make|

@@ -141,6 +141,14 @@ class RealTraceTest < TraceCase
     refute_includes result.out, "\e"
   end
 
+  def test_a_file_counts_once
+    path = file(known_trace)
+    once = headway("report", path).out
+    refute_empty once
+    assert_equal once, headway("report", path, "#{File.dirname(path)}/./#{File.basename(path)}").out
+    assert_equal once, headway("report", path, @directory).out
+  end
+
   def test_outputs_that_cannot_be
     path = file(known_trace)
 

@@ -42,7 +42,7 @@ class WebAccessTest < Minitest::Test
       assert_equal message, assert_raises(Headway::SettingError) { Headway::Web.new(**options) { true } }.message
     end
     Dir.mkdir(@captures, 0o755)
-    assert_match(/directory is ".*captures": .*can be entered by others: chmod 700 it/,
+    assert_match(/directory is ".*captures": .*can be entered by others: it takes one of your own/,
                  assert_raises(Headway::SettingError) { web }.message)
   end
 

@@ -113,6 +113,7 @@ place_for_dump(const struct hw_recording *set)
     char directory[sizeof(set->path)];
     if (!set->flight || set->path[0] == '\0') return 0;
     if (set->fresh && access(set->path, F_OK) == 0) return EEXIST;
+    if (hw_recorder_spares(set->path)) return ENOEXEC;
     strcpy(directory, set->path);
     char *slash = strrchr(directory, '/');
     if (slash == NULL || slash[1] == '\0') return 0;

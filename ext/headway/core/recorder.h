@@ -196,6 +196,7 @@ struct hw_recorder_file {
     int fd;
     bool made, regular; /* it wasn't there before; it is no device, pipe, terminal */
 };
+bool hw_recorder_spares(const char *path); /* it is there and is no trace: nothing is to be written to it */
 int hw_recorder_open(const char *path, bool fresh, struct hw_recorder_file *file); /* to write, as it is, and locked. 0 or an errno */
 int hw_recorder_close(int file);    /* as close */
 bool hw_recorder_is_gone(int file); /* deleted, and nobody will ever read it */

@@ -1,6 +1,8 @@
 /* Where a recording goes. */
 #include "recorder.h"
 
+#include "trace_format.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -61,6 +63,23 @@ take_possession(struct hw_recorder_file *file, struct stat *facts)
     return fcntl(file->fd, F_SETFL, 0) == 0 ? 0 : errno;
 }
 
+/* A file that has something in it that is no trace, be it a damaged one, is somebody's by mistake. */
+bool
+hw_recorder_spares(const char *path)
+{
+    uint8_t start[HW_TRACE_MAGIC_LENGTH];
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat facts;
+    ssize_t length = 0;
+    if (file < 0) return false;
+    if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode)) length = read(file, start, sizeof(start));
+    close(file);
+    for (ssize_t i = 0; i < length; i++) {
+        if (start[i] != (uint8_t)(HW_TRACE_MAGIC >> (8 * i))) return true;
+    }
+    return false;
+}
+
 /* Nobody else's that is being written: the lock goes with the process. Some file systems have none. A pipe that nobody reads is
  * refused, as it would hold us up. A file that a dump took the place of in between is no longer the one of that path. */
 int
@@ -70,6 +89,7 @@ hw_recorder_open(const char *path, bool fresh, struct hw_recorder_file *file)
         struct stat facts;
         if (!open_to_write(path, fresh, file)) return errno;
         int error = take_possession(file, &facts);
+        if (!error && !file->made && hw_recorder_spares(path)) error = ENOEXEC;
         if (!error && (facts.st_nlink > 0 || tries == 3)) return 0;
         close(file->fd);
         file->fd = -1;
@@ -96,5 +116,6 @@ const char *
 hw_recorder_reason(int error)
 {
     if (error == ETXTBSY) return "another recording writes to it";
+    if (error == ENOEXEC) return "it is there and is no trace; give another name, or remove it";
     return error == EBADF ? "the program closed it" : strerror(error);
 }

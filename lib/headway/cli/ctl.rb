@@ -3,6 +3,7 @@
 require_relative "options"
 require_relative "process_argument"
 require_relative "recording"
+require_relative "../recorder/file_name"
 
 module Headway
   module CLI
@@ -79,7 +80,7 @@ module Headway
         def dump(pid, words)
           raise UsageError, "#{words[1].scrub.inspect} is not expected here: dump takes one PATH" if words.size > 1
 
-          path = words.first && File.expand_path(words.first)
+          path = words.first && Recorder::FileName.absolute(words.first)
           puts ProcessArgument.ask(pid) { |client| client.dump(path) }
           0
         end

@@ -47,7 +47,7 @@ module Headway
 
         # @return [Integer] the exit status
         def cannot(command, why)
-          $stderr.puts "headway: can't #{command} from this trace: #{why}"
+          CLI.say("can't #{command} from this trace: #{why}")
           CANNOT
         end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "process_argument"
+require_relative "../recorder/file_name"
 
 module Headway
   module CLI
@@ -55,7 +56,7 @@ module Headway
           raise UsageError, "unknown option #{name.scrub} (headway ctl --help lists them)" if name.to_s.start_with?("--")
           raise UsageError, "#{word.scrub.inspect} is not expected here: record start takes one FILE" if options[:file]
 
-          options[:file] = File.expand_path(word)
+          options[:file] = Recorder::FileName.absolute(word)
         end
 
         def stop(pid, words)

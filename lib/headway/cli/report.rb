@@ -103,7 +103,7 @@ module Headway
           if targets.key?(:collapsed) && document.to_h[:blame][:stacks].empty?
             notes << "nobody was seen holding the GVL while others waited, so there are no stacks"
           end
-          notes.each { |note| $stderr.puts "headway: warning: #{note}" }
+          notes.each { |note| CLI.say("warning: #{note}") }
         end
       end
     end

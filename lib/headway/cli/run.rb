@@ -31,7 +31,7 @@ module Headway
         def become(options, command)
           program, arguments = command
           variables = ChildEnvironment.build(options)
-          say_off(options[:summary]) if variables.empty? && (options[:summary] || options[:record])
+          say_off(options) if variables.empty?
           exec(variables, program, *arguments)
         rescue SystemCallError => error
           raise UsageError, "#{program.first} cannot be started: #{reason(error)}"
@@ -52,16 +52,12 @@ module Headway
           require_relative "../trace"
           require_relative "../report"
           paths = files.written
-          return say("no report: the command left no trace (did it start a Ruby that Headway supports?)") if paths.empty?
+          return CLI.say("no report: the command left no trace (did it start a Ruby that Headway supports?)") if paths.empty?
 
           Headway::Report.html(Headway::Trace.open(*paths, lanes: true), files.report)
-          say("report written to #{files.report}")
+          CLI.say("report written to #{files.report}")
         rescue LoadError, Headway::Error, SystemCallError => error
-          say("no report: #{error.message.lines.first.to_s.chomp}")
-        end
-
-        def say(text)
-          $stderr.puts "headway: #{text}"
+          CLI.say("no report: #{error.message.lines.first.to_s.chomp}")
         end
 
         def parser(options)
@@ -90,9 +86,10 @@ module Headway
           parser.separator("")
         end
 
-        def say_off(summary)
-          $stderr.puts "headway: HEADWAY=0 is set, so the command runs without Headway and " \
-                       "without a #{summary ? "summary" : "trace"}"
+        def say_off(options)
+          CLI.say(Settings.odd_switch) if Settings.odd_switch
+          wanted = options[:summary] ? "summary" : options[:record] && "trace"
+          CLI.say("HEADWAY=0 is set, so the command runs without Headway and without a #{wanted}") if wanted
         end
 
         # The system's words without the path that Ruby appends to them.

@@ -57,7 +57,7 @@ module Headway
           exit!(1) unless ready.read(1)
           yield
         rescue UsageError => error
-          $stderr.puts "headway: #{error.message}"
+          CLI.say(error.message)
           exit!(2)
         end
 

@@ -64,7 +64,7 @@ module Headway
           processes = ProcessList.new(Control::Processes.all)
           return print_json(processes.to_h) if options[:json]
 
-          Control::Processes.faults.each { |fault| $stderr.puts "headway: #{fault}: what is in it is not looked at" }
+          Control::Processes.faults.each { |fault| CLI.say("#{fault}: what is in it is not looked at") }
           puts processes.lines(width: $stdout.tty? ? console_width : nil)
           0
         end

@@ -14,10 +14,10 @@ module Headway
 
       class << self
         # @param words [Array<String>]
-        # @return [Array<String>] files; what can't be read of a directory is left out, and said
+        # @return [Array<String>] files, each once; what can't be read of a directory is left out, and said
         # @raise [UsageError] nothing in a directory can be read
         def files(words)
-          words.flat_map { |word| File.directory?(word) ? files_in(word) : word }
+          words.flat_map { |word| File.directory?(word) ? files_in(word) : word }.uniq { |file| identity(file) }
         end
 
         # What is in a directory may be of several runs, of which only one can be replayed as one: that in which most was done.
@@ -52,6 +52,13 @@ module Headway
 
         private
 
+        def identity(file)
+          stat = File.stat(file)
+          [stat.dev, stat.ino]
+        rescue SystemCallError
+          file # whoever opens it says what is wrong with it
+        end
+
         def files_in(directory)
           bad = []
           files = Trace::Directory.files(directory) { |file, why| bad << [file, why] }
@@ -71,7 +78,7 @@ module Headway
         end
 
         def say(text)
-          $stderr.puts "headway: #{Summary::Text.plain(text)}"
+          CLI.say(Summary::Text.plain(text))
         end
       end
     end

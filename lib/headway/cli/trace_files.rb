@@ -13,7 +13,7 @@ module Headway
       # @raise [UsageError]
       def initialize(record, report)
         @report = report && checked(page(report), "--report")
-        @directory = Dir.mktmpdir("headway") if report && record.nil?
+        @directory = directory if report && record.nil?
         @record = record ? checked(named(record), "--record") : @directory && File.join(@directory, "run.headway")
         @earlier = there.to_h { |path| [path, File.mtime(path)] }
       end
@@ -31,6 +31,12 @@ module Headway
       end
 
       private
+
+      def directory
+        Dir.mktmpdir("headway")
+      rescue SystemCallError => error
+        raise UsageError, "--report: no trace can be written to #{Dir.tmpdir} meanwhile: #{Reason.of(error)}; set TMPDIR, or give --record FILE"
+      end
 
       def there
         return [] unless @record
@@ -58,17 +64,22 @@ module Headway
       end
 
       def checked(path, option)
-        path = File.expand_path(path)
+        path = Recorder::FileName.absolute(path)
         directory = File.dirname(path)
         raise UsageError, "#{option}: #{path} is a directory: give a file" if File.directory?(path)
         raise UsageError, "#{option}: there is no directory #{directory}" unless File.directory?(directory)
+        raise UsageError, "#{option}: #{path} is there and is no trace: give another name, or remove it" if overwritten?(path, option)
         raise UsageError, "#{option}: #{path} cannot be written" unless File.writable?(File.exist?(path) ? path : directory)
 
         try(option == "--record" ? Recorder::FileName.resolve(path) : path) unless File.exist?(path)
         path
+      rescue SettingError => error
+        raise UsageError, error.message.sub("file is", "#{option} is")
       rescue SystemCallError => error
         raise UsageError, "#{option}: #{path} cannot be written: #{Reason.of(error)}"
       end
+
+      def overwritten?(path, option) = option == "--record" && Recorder::FileName.spared?(path)
 
       # To root every directory is writable, those too in which nothing can be made.
       def try(path)

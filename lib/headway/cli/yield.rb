@@ -72,16 +72,19 @@ module Headway
         end
 
         def measure(settings)
-          command = [RbConfig.ruby, PROGRAM, JSON.generate(settings)]
+          command = [RbConfig.ruby, PROGRAM, JSON.generate(settings.transform_values { |value| text(value) })]
           Headway::Bench::Child.run(command, env: environment, limit_s: settings["timeout_s"])
         rescue JSON::GeneratorError
-          raise UsageError, "the work is no valid #{Encoding.default_external} text"
+          raise UsageError, "the work is no valid UTF-8 text"
         rescue Headway::Bench::Stuck
           raise UsageError, "the work was not done within #{settings["timeout_s"]} s: give some that ends sooner, or a longer --timeout"
         rescue Headway::Bench::Error => error
           said = error.message[/: (?!it said nothing)(.+)/]
           raise UsageError, "the work ended the process#{said}"
         end
+
+        # As Ruby takes a program's text, in whatever locale.
+        def text(value) = value.is_a?(String) ? value.dup.force_encoding(Encoding::UTF_8) : value
 
         # The work is measured on stock Ruby, whatever this shell has Headway do.
         def environment = ENV.keys.grep(/\AHEADWAY/).to_h { [_1, nil] }

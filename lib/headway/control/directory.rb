@@ -27,7 +27,7 @@ module Headway
           info = File.lstat(directory)
           if !info.directory? then "#{directory} is no directory"
           elsif info.uid != uid then "#{directory} belongs to another user"
-          elsif info.mode & 0o077 != 0 then "#{directory} can be entered by others: chmod 700 it"
+          elsif info.mode & 0o077 != 0 then "#{directory} can be entered by others: it takes one of your own that nobody else can (mode 700)"
           end
         rescue SystemCallError => error
           "#{directory}: #{Reason.of(error)}"

@@ -115,7 +115,8 @@ module Headway
           return "process #{pid} cannot be asked: #{fault}" if fault
           return "process #{pid} belongs to another user: ask as that user" if other_user?(pid)
 
-          "process #{pid} doesn't run Headway (start it with headway run, or call Headway.start in it), or runs it with HEADWAY_CONTROL=0"
+          "process #{pid} doesn't run Headway (start it with headway run, or call Headway.start in it), or runs it with HEADWAY_CONTROL=0 or " \
+            "another HEADWAY_CONTROL_DIR: headway top lists those that can be asked"
         rescue Errno::ESRCH, RangeError
           "there is no process #{pid}"
         rescue Errno::EPERM

@@ -47,7 +47,7 @@ module Headway
 
       def call
         { call_ms: over { |round| 1000 * round.call_s.fetch(1) }, gvl_ms: sampled { 1000 * _1.running_s },
-          coreless_pct: sampled { 100 * _1.coreless_s / (_1.coreless_s + _1.own_s) },
+          coreless_pct: sampled { 100 * _1.coreless_s / (_1.coreless_s + _1.own_s) }, others_pct: sampled { _1.pct(_1.others_s) },
           releases_per_call: sampled(&:releases), wasteful_releases_per_call: sampled(&:wasteful) }
       end
 

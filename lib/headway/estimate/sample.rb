@@ -2,14 +2,15 @@
 
 module Headway
   module Estimate
-    # One thread's time by its events, in seconds a call.
-    Sample = Data.define(:running_s, :ready_s, :io_s, :free_cpu_s, :wasteful_s, :coreless_s, :releases, :wasteful)
+    # One thread's time by its events, in seconds a call; and what other threads of the process computed meanwhile.
+    Sample = Data.define(:running_s, :ready_s, :io_s, :free_cpu_s, :wasteful_s, :coreless_s, :releases, :wasteful, :others_s)
 
     class Sample
       # @param times [Array<Numeric>] as Native.metered has them
       # @param iterations [Integer]
+      # @param others_s [Float] CPU time of the process's other threads
       # @return [Sample]
-      def self.from(times, iterations) = new(*times.map { _1.fdiv(iterations) })
+      def self.from(times, iterations, others_s = 0.0) = new(*[*times, others_s].map { _1.fdiv(iterations) })
 
       # Time spent ready isn't the workload's, for others had the GVL; nor is time without a core.
       #

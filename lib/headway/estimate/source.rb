@@ -44,9 +44,9 @@ module Headway
 
       # A file that ends in something to call has prepared it; any other is the work itself.
       def from_file(file)
-        path = File.expand_path(file)
+        path = Recorder::FileName.absolute(file)
         $PROGRAM_NAME = file
-        compiled = compile(File.read(path), path)
+        compiled = compile(File.read(path, encoding: Encoding::UTF_8), path)
         last = compiled.eval
         last.respond_to?(:call) ? last : -> { compiled.eval }
       end

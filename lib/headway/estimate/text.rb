@@ -7,7 +7,10 @@ module Headway
     # A result for the terminal.
     class Text
       BUSY_PCT = 10
-      private_constant :BUSY_PCT
+      # Of work that starts threads, or has a pool of them compute: its own events know nothing of the GVL that those need.
+      OTHERS = "Other threads of this process computed for %d %% of that time. What they do for the work counts as waiting here, though it " \
+               "needs the GVL, too: so nothing can be said of how many threads pay. Measure what they do, or give --measure."
+      private_constant :BUSY_PCT, :OTHERS
 
       # @param result [Hash] as it was printed as JSON
       def initialize(result)
@@ -16,6 +19,8 @@ module Headway
 
       # @return [String]
       def to_s
+        return [yielded, "", call, OTHERS % others, *processes].join("\n") if others >= BUSY_PCT && !@result["measured"]
+
         [yielded, "", call, knee, *busy, "", threads, *processes].join("\n")
       end
 
@@ -60,6 +65,8 @@ module Headway
 
         ["The machine was busy: #{coreless.round} % of the time there was no core. That is left out of the events, not of wall clocks."]
       end
+
+      def others = @result["others_pct"]["median"].round
 
       def threads
         measured = @result["measured"]

@@ -32,12 +32,16 @@ module Headway
       # @param iterations [Integer]
       # @return [Sample] of one thread
       def metered(iterations)
-        times = nil
-        worker = thread { times = Native.metered { iterations.times { @block.call } } }
+        times = others_s = nil
+        worker = thread do
+          before_s = others_cpu_s
+          times = Native.metered { iterations.times { @block.call } }
+          others_s = others_cpu_s - before_s
+        end
         finish([worker])
         raise Error, "something else is being metered" unless times
 
-        Sample.from(times, iterations)
+        Sample.from(times, iterations, others_s)
       ensure
         end_all([worker])
       end
@@ -65,6 +69,11 @@ module Headway
         workers&.compact&.each(&:kill)&.each(&:join)
       rescue Exception # rubocop:disable Lint/RescueException
         nil # what they raised is being raised already
+      end
+
+      # CPU time of the process that isn't this thread's.
+      def others_cpu_s
+        Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
       end
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

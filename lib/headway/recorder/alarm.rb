@@ -55,7 +55,7 @@ module Headway
         end
 
         def path(why)
-          base = Native.record_path || File.expand_path("headway-#{Process.pid}.headway")
+          base = Native.record_path || "headway-#{Process.pid}.headway"
           extension = File.extname(base)
           stem = base.delete_suffix(extension)
           number = 1

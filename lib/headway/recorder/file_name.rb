@@ -11,7 +11,8 @@ module Headway
       UNIQUE = "%h-%p-%t.headway"
       # A place, or a percent sign that begins none.
       PLACE = /%(.?)/.freeze
-      private_constant :PLACE
+      MAGIC = "\x89HWT\r\n\x1a\n".b.freeze
+      private_constant :PLACE, :MAGIC
 
       class << self
         # @param path [String, #to_path] a file; a directory: one that is there, or a path that ends with a slash. In a file's name (not
@@ -26,8 +27,32 @@ module Headway
         # @param path [String]
         # @return [String] the absolute path, with places that are still to be filled in
         def pattern(path)
-          absolute = File.expand_path(path)
+          raise SettingError, "file is \"\": give a name, or a directory" if path.empty?
+
+          absolute = absolute(path)
           path.end_with?("/") || File.directory?(absolute) ? File.join(absolute, UNIQUE) : absolute
+        end
+
+        # A name and the current directory are bytes to the system; in a locale that can't read them File.expand_path won't join them.
+        #
+        # @param path [String, #to_path]
+        # @return [String]
+        # @raise [SettingError] there is no current directory
+        def absolute(path)
+          path = File.path(path)
+          return File.expand_path(path) if path.start_with?("/", "~")
+
+          File.expand_path(path, Dir.pwd.force_encoding(path.encoding))
+        rescue Errno::ENOENT
+          raise SettingError, "file is #{path.scrub.inspect[0, 200]}: the current directory is gone; give an absolute path"
+        end
+
+        # @param path [String] a file's
+        # @return [Boolean] whether it is there and is no trace, be it a damaged one: nothing is written to that
+        def spared?(path)
+          File.file?(path) && !MAGIC.start_with?(File.binread(path, MAGIC.bytesize).to_s)
+        rescue SystemCallError
+          false
         end
 
         # @param path [String] as {pattern} returns it

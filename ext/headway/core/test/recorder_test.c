@@ -273,6 +273,34 @@ TEST(a_dump_that_fails_leaves_the_one_before)
     clean_up();
 }
 
+static void
+write_text(const char *text)
+{
+    FILE *file = fopen(path, "w");
+    CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+TEST(what_is_no_trace_is_left_alone)
+{
+    static const char text[] = "puts 1\n";
+    char held[sizeof(text)] = "";
+    uint64_t events;
+    clean_up();
+    CHECK(start(NULL, true, 64) == 0);
+    write_text(text);
+    CHECK_EQUAL(ENOEXEC, dump(&events));
+    CHECK(stop() == 0);
+    CHECK_EQUAL(ENOEXEC, start(NULL, false, 64));
+    CHECK_EQUAL(ENOEXEC, start(NULL, true, 64));
+    FILE *file = fopen(path, "r");
+    CHECK(file && fgets(held, sizeof(held), file) && fclose(file) == 0);
+    CHECK(strcmp(text, held) == 0);
+
+    write_text("\x89HW"); /* of a trace that was cut short */
+    CHECK(start(NULL, false, 64) == 0);
+    clean_up();
+}
+
 TEST(a_dump_goes_where_a_link_points)
 {
     uint64_t events;
@@ -370,5 +398,6 @@ TESTS({ "a_stream_has_everything", a_stream_has_everything }, { "what_found_no_p
       { "a_file_that_the_program_closed_is_written_to_no_more", a_file_that_the_program_closed_is_written_to_no_more },
       { "a_dump_has_the_newest_and_who_was_there", a_dump_has_the_newest_and_who_was_there },
       { "a_dump_that_fails_leaves_the_one_before", a_dump_that_fails_leaves_the_one_before },
+      { "what_is_no_trace_is_left_alone", what_is_no_trace_is_left_alone },
       { "a_dump_goes_where_a_link_points", a_dump_goes_where_a_link_points },
       { "a_dump_disturbs_nobody", a_dump_disturbs_nobody }, { "a_child_writes_its_own", a_child_writes_its_own })

@@ -69,8 +69,9 @@ module Headway
           def switch
             value = ENV["HEADWAY"]
             return if value.nil?
+            return Check.judge("HEADWAY", false, Settings.odd_switch.delete_prefix("HEADWAY ")) if Settings.odd_switch
 
-            Check.note("HEADWAY", value == "0" ? "0: Headway is switched off here" : "#{value.inspect}: only 0 means anything")
+            Check.note("HEADWAY", value == "0" ? "0: Headway is switched off here" : value)
           end
 
           def timeslice_support
