@@ -5,7 +5,7 @@ require_relative "recorder"
 require_relative "stats"
 require_relative "thread_handle"
 require_relative "control"
-require_relative "integrations/puma_buffers"
+require_relative "integrations/puma_races"
 
 # The public face, over the native extension.
 module Headway
@@ -26,7 +26,7 @@ module Headway
 
       control = !Control.off?
       started = configure(Settings.resolve(policy: policy, quantum_ms: quantum_ms, preempt: preempt))
-      Integrations::PumaBuffers.watch if started
+      Integrations::PumaRaces.watch if started
       Control.open if started && control
       Recorder.start(file: record) if started && record
       started
@@ -40,7 +40,7 @@ module Headway
       Autotune.stop unless autoload?(:Autotune)
       Control.close # first, so that no client starts another recording
       Recorder.stop
-      Integrations::PumaBuffers.unwatch
+      Integrations::PumaRaces.unwatch
       stopped = Native.stop
       Metrics::Reporter.report_last unless autoload?(:Metrics) || Metrics.autoload?(:Reporter) # the next start begins at zero
       stopped

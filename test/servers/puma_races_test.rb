@@ -4,11 +4,12 @@ require "test_helper"
 require "headway"
 require "servers/server_process"
 
-# A Puma that switches threads where it must not: once a connection was handed on, and while an answer is being written. Without
-# Headway some answers have no status line.
-class PumaBuffersTest < Minitest::Test
+# What integrations/puma_races.rb closes.
+class PumaRacesTest < Minitest::Test
   include Harness::Serving
 
+  # A Puma that switches threads where it must not: once a connection was handed on, and while an answer is being written. Without
+  # Headway some answers have no status line.
   WIDER = <<~RUBY
     Puma::ThreadPool.prepend(Module.new { def <<(client) = super.tap { sleep 0.002 } })
     Puma::IOBuffer.prepend(Module.new { def <<(text) = super.tap { sleep 0.005 if text.start_with?("HTTP") } })
@@ -45,6 +46,56 @@ class PumaBuffersTest < Minitest::Test
     RUBY
     run = Harness::RubyProcess.eval(alone)
     assert_equal "[12, true, 0, false]\n", run.out, run
+  end
+
+  # Beside processes that compute, which may have the processor when the handler is about to leave its write; without Headway a few of
+  # these hang.
+  def test_told_to_stop_by_a_signal_it_stops
+    stops = <<~RUBY
+      require "headway"
+      require "puma"
+      require "puma/server"
+      Headway.start
+      hogs = Array.new(3) { fork { loop { } } }
+      trap("USR2") { $server.stop }
+      stopped = Array.new(40) do
+        $server = Puma::Server.new(->(_) { [200, {}, []] }, nil, log_writer: Puma::LogWriter.null)
+        $server.add_tcp_listener("127.0.0.1", 0)
+        thread = $server.run
+        signal = spawn("sleep 0.02; kill -USR2 \#{Process.pid}")
+        ended = thread.join(15)
+        Process.wait(signal)
+        !ended.nil?
+      end
+      p stopped.tally
+      $stdout.flush
+      hogs.each { |pid| Process.kill(:KILL, pid) }
+      exit!
+    RUBY
+    run = Harness::RubyProcess.eval(stops)
+    assert_equal "{true => 40}", run.out.chomp.sub("true=>", "true => "), run
+  end
+
+  def test_what_a_server_is_told_has_no_room_or_no_ear
+    told = <<~RUBY
+      require "headway"
+      require "puma"
+      require "puma/server"
+      Headway.start
+      server = Puma::Server.new(->(_) { [200, {}, []] }, nil, log_writer: Puma::LogWriter.null)
+      server.stop
+      read, write = IO.pipe
+      server.instance_variable_set(:@notify, write)
+      nil while write.write_nonblock("x" * 65_536, exception: false) != :wait_writable
+      server.stop
+      read.close
+      server.stop
+      write.close
+      server.stop
+      p :told
+    RUBY
+    run = Harness::RubyProcess.eval(told)
+    assert_equal ":told\n", run.out, run
   end
 
   private
