@@ -230,6 +230,7 @@ class PredictTest < PredictCase
     assert_bad_usage(/--threads is "0": give whole numbers from 1 to 1024/, "predict", path, "--threads", "1,0")
     assert_bad_usage(/--threads is "": /, "predict", path, "--threads", "1,")
     assert_bad_usage(/--processes is "x"/, "predict", path, "--processes", "x")
+    assert_bad_usage(/--cores is "1,2": give a whole number from 1 to 4096/, "predict", path, "--cores", "1,2")
     assert_bad_usage(/--quantum is "0": give milliseconds/, "predict", path, "--quantum", "0")
     assert_bad_usage(/--policy is "best": give stock, quantum or fair/, "predict", path, "--policy", "best")
     assert_bad_usage(/--rate is "-1": give requests a second/, "predict", path, "--rate=-1")

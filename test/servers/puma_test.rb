@@ -45,7 +45,7 @@ class PumaTest < Minitest::Test
     assert_operator stats["headway_running_ms"], :>, 0
     assert_operator stats["headway_waits"], :>, 0
     assert_operator stats["requests_count"], :>, 0
-    @puma.await_output(/headway: \d+ s: GVL held \d+ % of it, \d+ waits of [\d.]+ ms, \d+ preemptions/)
+    @puma.await_output(/headway: \d+ s: GVL held \d+ % of it, \d+ waits of [\d.]+ ms on average, \d+ preemptions/)
     assert_includes @puma.output, "* Headway #{Headway::VERSION}: policy fair, quantum 50 ms, preempt signal"
   end
 

@@ -39,8 +39,8 @@ module Headway
                       "(default: as recorded)") { |text| options[:rate] = one_rate(text) }
             parser.on("--max-memory SIZE", "of all processes, such as 2G; needs --process-memory") { |text| options[:memory] = size("--max-memory", text) }
             parser.on("--process-memory SIZE", "of one process, such as 300M") { |text| options[:process_memory] = size("--process-memory", text) }
-            parser.on("--max-threads N", "of each process") { |text| options[:threads] = grid.counts(text, "--max-threads", 1_024).first }
-            parser.on("--cores N", "of the machine (default: of the one that recorded)") { |text| options[:cores] = grid.counts(text, "--cores", 4_096).first }
+            parser.on("--max-threads N", "of each process") { |text| options[:threads] = grid.count(text, "--max-threads", 1_024) }
+            parser.on("--cores N", "of the machine (default: of the one that recorded)") { |text| options[:cores] = grid.count(text, "--cores", 4_096) }
             parser.on("--json", "print one JSON object") { options[:json] = true }
             parser.separator("")
             parser.separator("Give all files of one run, one per process, or their DIRECTORY: of several runs in it the one in")

@@ -70,8 +70,8 @@ module Headway
             parser.on("--policy LIST", "stock, quantum, fair") { |text| asked[:policy] = grid.policies(text) }
             parser.on("--rate LIST", "arrivals a second over all processes, or closed:",
                       "each thread takes the next request at once") { |text| asked[:rate] = grid.rates(text) }
-            parser.on("--cores N", "of the machine (default: of the one that recorded)") { |text| options[:cores] = grid.counts(text, "--cores", 4_096).first }
-            parser.on("--seed N", "another sequence of random numbers") { |text| options[:seed] = grid.counts(text, "--seed", 999_999).first }
+            parser.on("--cores N", "of the machine (default: of the one that recorded)") { |text| options[:cores] = grid.count(text, "--cores", 4_096) }
+            parser.on("--seed N", "another sequence of random numbers") { |text| options[:seed] = grid.count(text, "--seed", 999_999) }
             parser.on("--json", "print one JSON object") { options[:json] = true }
             parser.on("--plot FILE", "draw latency against load for each setting (SVG)") { |file| options[:plot] = file }
             parser.separator("")

@@ -22,6 +22,15 @@ module Headway
         end.uniq
       end
 
+      # @return [Integer]
+      # @raise [SettingError]
+      def self.count(text, option, highest)
+        number = text[/\A\s*(\d{1,6})\s*\z/, 1].to_i
+        return number if number.between?(1, highest)
+
+        raise SettingError, "#{option} is #{text.scrub.inspect[0, 60]}: give a whole number from 1 to #{highest}"
+      end
+
       # @return [Array<Numeric>] milliseconds
       # @raise [SettingError]
       def self.quanta(text) = text.split(",", -1).map { |word| Settings.quantum_ms(word.strip, from: "--quantum") }.uniq
