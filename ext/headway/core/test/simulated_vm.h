@@ -22,6 +22,8 @@ enum where { SLEEPS, QUEUES, RUNS, PARKS, ENDED };
 struct actor {
     struct hw_thread *thread;
     enum where where;
+    void (*begins)(struct actor *); /* it wakes: says in left_ns what it is about to compute */
+    void (*ends)(struct actor *);   /* it has, and sleeps: says until when in at_ns */
     uint64_t cpu_ns, sleep_ns;  /* computes and sleeps by turns; sleep_ns 0: computes for ever */
     double spread;              /* 0: always so long; 1: exponentially distributed */
     uint64_t left_ns;           /* of its computation */
@@ -41,6 +43,8 @@ static struct vm {
     uint64_t running_since_ns, free_at_ns, tick_ns;
     uint64_t idle_ns, longest_idle_ns; /* the GVL was free although somebody wanted it */
     uint64_t forced, wakes;
+    uint64_t outside_ns;        /* when something comes from outside; HW_NEVER */
+    void (*outside)(void);
 } vm;
 
 static inline struct actor *
@@ -61,13 +65,27 @@ varied(uint64_t length_ns, double spread)
     return (uint64_t)((double)length_ns * -log(uniform)) + 1;
 }
 
+static inline void
+begins_to_compute(struct actor *actor)
+{
+    actor->woke_ns = world.now;
+    actor->left_ns = actor->sleep_ns ? varied(actor->cpu_ns, actor->spread) : HW_NEVER / 2;
+}
+
+static inline void
+falls_asleep(struct actor *actor)
+{
+    if (actor->times) hw_histogram_record(actor->times, world.now - actor->woke_ns);
+    actor->at_ns = world.now + varied(actor->sleep_ns, actor->spread);
+}
+
 static inline struct actor *
 enter_vm(uint64_t cpu_ns, uint64_t sleep_ns, double spread)
 {
     CHECK(vm.count < MOST);
     struct actor *actor = &vm.actors[vm.count++];
-    *actor = (struct actor){ .thread = world_thread(HW_SUSPENDED, false), .where = SLEEPS, .cpu_ns = cpu_ns, .sleep_ns = sleep_ns,
-                             .spread = spread, .job_ns = HW_NEVER };
+    *actor = (struct actor){ .thread = world_thread(HW_SUSPENDED, false), .where = SLEEPS, .begins = begins_to_compute,
+                             .ends = falls_asleep, .cpu_ns = cpu_ns, .sleep_ns = sleep_ns, .spread = spread, .job_ns = HW_NEVER };
     actor->at_ns = world.now + 1 + test_random(sleep_ns ? sleep_ns : MS(1));
     return actor;
 }
@@ -76,7 +94,7 @@ static inline void
 start_vm(enum hw_policy_kind kind)
 {
     memset(&vm, 0, sizeof(vm));
-    vm.tick_ns = HW_NEVER;
+    vm.tick_ns = vm.outside_ns = HW_NEVER;
     world_start(kind);
 }
 
@@ -187,10 +205,9 @@ static inline void
 finish_burst(struct actor *actor)
 {
     actor->left_ns = 0;
-    if (actor->times) hw_histogram_record(actor->times, world.now - actor->woke_ns);
     leave(actor);
     actor->where = SLEEPS;
-    actor->at_ns = world.now + varied(actor->sleep_ns, actor->spread);
+    actor->ends(actor);
 }
 
 static inline void
@@ -204,20 +221,13 @@ wake(struct actor *actor)
         actor->thread->parked = false;
     }
     else {
-        actor->woke_ns = world.now;
-        actor->left_ns = actor->sleep_ns ? varied(actor->cpu_ns, actor->spread) : HW_NEVER / 2;
+        actor->begins(actor);
     }
     actor->at_ns = HW_NEVER;
     enqueue(actor);
 }
 
 /* -- time --------------------------------------------------------------------------------------------------------------- */
-
-static inline void
-earlier(uint64_t *at_ns, uint64_t other_ns)
-{
-    if (other_ns < *at_ns) *at_ns = other_ns;
-}
 
 static inline uint64_t
 wakes_at(const struct actor *actor)
@@ -232,7 +242,7 @@ wakes_at(const struct actor *actor)
 static inline uint64_t
 next_ns(void)
 {
-    uint64_t at_ns = vm.tick_ns;
+    uint64_t at_ns = hw_earlier_ns(vm.tick_ns, vm.outside_ns);
     for (unsigned i = 0; i < vm.count; i++) hw_bring_forward(&at_ns, wakes_at(&vm.actors[i]));
     if (vm.holder) {
         hw_bring_forward(&at_ns, vm.running_since_ns + vm.holder->left_ns);
@@ -280,6 +290,10 @@ happen(void)
         struct actor *actor = &vm.actors[i];
         if (world.now < wakes_at(actor)) continue;
         wake(actor);
+        return;
+    }
+    if (world.now >= vm.outside_ns) {
+        vm.outside();
         return;
     }
     struct actor *holder = vm.holder;
