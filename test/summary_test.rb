@@ -32,10 +32,15 @@ class SummaryTest < Minitest::Test
   end
 
   def test_a_waiter_is_named_with_the_holder
-    text = summary([thread("worker-3", running: 0.5, ready: 4.1, suspended: 5.4),
-                    thread("crunch", running: 9.0, ready: 0.0, suspended: 0.1)])
+    worker = thread("worker-3", running: 0.5, ready: 4.1, suspended: 5.4, caused: 0.2)
+    others = [thread("crunch", running: 5.0, suspended: 0.1, caused: 4.5), thread("main", running: 9.0, caused: 0.1)]
 
-    assert_includes text, "worker-3 waited 41 % of its time for the GVL (4.10 s of 10.0 s), which crunch had most of (9.00 s)."
+    assert_includes summary([worker, *others]),
+                    "worker-3 waited 41 % of its time for the GVL (4.10 s of 10.0 s); crunch kept others waiting most (4.50 s)."
+    worker[:waited_for] = [{ name: nil, number: nil, seconds: 1.5 }, { name: "job", number: 4, seconds: 1.4 }, { name: "main", number: 1, seconds: 1.2 }]
+    assert_includes summary([worker, *others]), "worker-3 waited 41 % of its time for the GVL (4.10 s of 10.0 s), mostly for job (1.40 s)."
+    unknown = [worker, *others].map { |row| row.merge(waited_for: nil, caused: nil) }
+    assert_includes summary(unknown), "worker-3 waited 41 % of its time for the GVL (4.10 s of 10.0 s)."
   end
 
   # Stock Ruby keeps such a thread waiting for so long that it is hardly ever suspended.
@@ -59,11 +64,11 @@ class SummaryTest < Minitest::Test
 
   # Regexps, digests and the like in C: under any policy as long as they take.
   def test_no_policy_is_recommended_against_code_that_heeds_no_interrupt
-    threads = [thread("io", running: 0.5, ready: 4.1, suspended: 5.4), thread("digest", running: 9.0, ready: 0.0, suspended: 0.1)]
+    threads = [thread("io", running: 0.5, ready: 4.1, suspended: 5.4, caused: 0.0), thread("digest", running: 9.0, suspended: 0.1, caused: 4.1)]
 
     %i[observe fair].each do |policy|
       text = summary(threads, policy: policy, late: 0.8)
-      assert_match(/^io waited 41 % .*, which digest had most of \(9\.00 s\)\. No policy makes that give way: /, text)
+      assert_match(/^io waited 41 % .*; digest kept others waiting most \(4\.10 s\)\. No policy makes that give way: /, text)
       refute_includes text, "--policy"
     end
     assert_includes summary(threads, policy: :observe, late: 0.2), "; --policy fair would let it go first.\n"
@@ -74,7 +79,7 @@ class SummaryTest < Minitest::Test
     text = summary([thread("light", running: 0.1, ready: 1.2, suspended: 60.0, caused: 0.0),
                     thread("heavy", running: 2.0, suspended: 59.0, caused: 1.2)], policy: :observe, ready: 1.2)
 
-    assert_includes text, "light waited 57 % of its time under load for the GVL (1.20 s of 2.10 s), which heavy had most of (2.00 s); --policy fair"
+    assert_includes text, "light waited 57 % of its time under load for the GVL (1.20 s of 2.10 s); heavy kept others waiting most (1.20 s); --policy fair"
   end
 
   def test_what_it_takes_to_wake_an_idle_thread_is_no_wait_to_speak_of

@@ -63,12 +63,13 @@ module Headway
       # @param quantum_ms [Range, false] in which the quantum may move: 10..200; false: it is left alone
       # @param knobs [Hash{Symbol => #value, #value=, #range}] what else may move, see {Knob}
       # @param log [#call] gets each line, with the reasons; default: standard error
-      # @return [Autotune, nil] nil: HEADWAY_AUTOTUNE is 0, or Headway isn't at work here
+      # @return [Autotune, nil] nil: HEADWAY_AUTOTUNE is 0, or Headway isn't at work here, which {Headway.notices} says
       # @raise [SettingError] a value that means nothing
       def start(**options)
         options = check(options)
         stop
-        return if off? || !Headway.started?
+        return if off?
+        return unstarted unless Headway.started?
 
         Forks.watch(self, daemons: true)
         tuner = new(**options).run
@@ -102,6 +103,13 @@ module Headway
       # @raise [SettingError] when HEADWAY_AUTOTUNE is neither 0 nor 1
       def off?(env = ENV)
         !Settings.switch(env, "HEADWAY_AUTOTUNE")
+      end
+
+      private
+
+      def unstarted
+        Notices.add("autotune is off: Headway has not been started (in Rails it starts after the application's initializers)") unless Settings.disabled?
+        nil
       end
     end
 

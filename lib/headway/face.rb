@@ -10,10 +10,13 @@ require_relative "integrations/puma_races"
 # The public face, over the native extension.
 module Headway
   @settings = Settings.resolve(env: {})
+  # What code has set before the start.
+  @set = {}
 
   class << self
-    # Starts scheduling, or changes the settings when started already. Without arguments the environment decides, then the
-    # defaults; HEADWAY_POLICY and HEADWAY_PREEMPT override arguments.
+    # Starts scheduling, or changes the settings when started already. What isn't given stays as it is: as started before, by a server's
+    # configuration for one, or as set since the last stop. Else the environment decides, then the defaults; HEADWAY_POLICY and
+    # HEADWAY_PREEMPT override arguments.
     #
     # @param policy [:fair, :quantum, :observe, nil]
     # @param quantum_ms [Numeric, nil] 1 to 4,294,967; default 100, or RUBY_THREAD_DEFAULT_QUANTUM_MS
@@ -25,7 +28,8 @@ module Headway
       return off if Settings.disabled?
 
       control = !Control.off?
-      started = configure(Settings.resolve(policy: policy, quantum_ms: quantum_ms, preempt: preempt))
+      given = { policy: policy, quantum_ms: quantum_ms, preempt: preempt }.compact
+      started = configure(Settings.resolve(**(started? ? settings.to_h : @set), **given))
       Integrations::PumaRaces.watch if started
       Control.open if started && control
       Recorder.start(file: record) if started && record
@@ -41,6 +45,7 @@ module Headway
       Control.close # first, so that no client starts another recording
       Recorder.stop
       Integrations::PumaRaces.unwatch
+      @set = {}
       stopped = Native.stop
       Metrics::Reporter.report_last unless autoload?(:Metrics) || Metrics.autoload?(:Reporter) # the next start begins at zero
       stopped
@@ -168,7 +173,10 @@ module Headway
 
     def change(**changes)
       wanted = Settings.new(*settings.to_a).tap { |settings| changes.each { |name, value| settings[name] = value } }.freeze
-      started? ? configure(wanted) : @settings = wanted
+      return configure(wanted) if started?
+
+      @set = @set.merge(changes)
+      @settings = wanted
     end
 
     def configure(wanted)

@@ -70,7 +70,7 @@ module Headway
     # @param on_error [#call, nil] called with the exception and the fiber when a fiber ends with one
     # @param stall_ms [Numeric, nil] a turn of the loop longer than this is a stall; nil: nothing is watched
     # @param on_stall [#call, nil] called on the loop with each {Stall}
-    # @raise [ArgumentError] a stall_ms that is no time, a pool that cannot be called
+    # @raise [ArgumentError] a stall_ms that is no time, a pool or an on_stall that cannot be called
     def initialize(pool: true, on_error: nil, stall_ms: 50, on_stall: nil)
       @failures = Failures.new(on_error)
       @stalls = stalls(stall_ms, on_stall)
@@ -309,6 +309,7 @@ module Headway
     end
 
     def stalls(threshold_ms, callback)
+      callback.nil? || callback.respond_to?(:call) or raise ArgumentError, "on_stall is #{callback.inspect[0, 60]}: give something to call, or nil"
       return Unwatched if threshold_ms.nil? || !Headway.supported? || Ractor.current != Ractor.main
       return Stalls.new(threshold_ms / 1000.0, callback, @failures) if threshold_ms.is_a?(Numeric) && (1..3_600_000).cover?(threshold_ms)
 

@@ -30,6 +30,16 @@ module Headway
         file = name.gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase.sub("stats_d", "statsd")
         autoload name, File.expand_path("metrics/adapters/#{file}", __dir__)
       end
+
+      # @api private
+      # @raise [LoadError] that names the gem
+      def self.need(library, gem)
+        require library
+      rescue LoadError => error
+        raise unless error.path == library
+
+        raise LoadError, "Headway's adapter needs the gem #{gem}: add it to the Gemfile", cause: nil
+      end
     end
   end
 end

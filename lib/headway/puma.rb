@@ -40,7 +40,7 @@ module Headway
       # @param at [Array<String>] where they were given
       # @raise [SettingError]
       def configure(options, at)
-        @options = OPTIONS.check(options, at: at)
+        @options = { **@options, **OPTIONS.check(options, at: at) }
       end
 
       # @param launcher [::Puma::Launcher]

@@ -39,13 +39,14 @@ module Headway
       @server_timing = options[:server_timing]
       @wait_threshold = options[:wait_threshold]
       @proxies = proxies?
+      @options = options.keys
       @finish = ->(env, status, _headers, error) { finish(env, status, error) }
     end
 
     # @param env [Hash]
     # @return [Array] the application's response
     def call(env)
-      return @app.call(env).tap { @routes.look(env) } if env[REQUEST] # stands there twice
+      return inside(env) if env[REQUEST]
       return @app.call(env) if Work.answering? || (@sample < 1 && rand >= @sample) || !Headway.started?
 
       work = env[REQUEST] = Work.start(:request) { @routes.name(env) }
@@ -70,6 +71,15 @@ module Headway
     end
 
     private
+
+    # It stands there twice, as where an application in Rails, which has one already, names it, too.
+    def inside(env)
+      if @options.any?
+        Notices.add("Headway::Rack stands there twice: #{@options.join(", ")} of the inner one say nothing (in Rails config.headway takes them)")
+        @options = []
+      end
+      @app.call(env).tap { @routes.look(env) }
+    end
 
     def completed(env, work, response, told)
       status, headers, body = *response

@@ -38,7 +38,7 @@ module Headway
       # @return [void]
       # @raise [SettingError] an option that isn't there, or a value that means nothing
       def start(app)
-        options = OPTIONS.check(app.config.headway.to_h, at: ["config"])
+        options = OPTIONS.check(given(app.config.headway), at: ["config"])
         enabled = options.fetch(:enabled) { !::Rails.env.test? }
         SUBSCRIBERS.each_key { |name| unsubscribe(name) unless enabled && options.fetch(name, true) }
         return unless enabled
@@ -51,10 +51,15 @@ module Headway
 
       private
 
-      # A server's own configuration may have started it with settings of its own, which defaults don't change.
+      def given(options)
+        return options.to_h if options.is_a?(Hash)
+
+        raise SettingError, "config.headway is #{options.inspect[0, 60]}: give single options, such as config.headway.enabled = false",
+              ["config"], cause: nil
+      end
+
       def start_headway(options)
-        start = Integrations::Options.start(options)
-        Headway.start(**start) if start.any? || !Headway.started?
+        Headway.start(**Integrations::Options.start(options))
         Recorder.start(**options[:recorder]) if options[:recorder] && Headway.started?
       end
 

@@ -62,9 +62,11 @@ module Headway
       # Writes what the flight recorder holds, and goes on recording.
       #
       # @param path [String, nil] default: the file given to {start}, else headway-PID.headway here
-      # @return [String] the path
-      # @raise [Error] no flight recorder runs, or the file can't be written
+      # @return [String, nil] the path; nil: HEADWAY=0 switches all off
+      # @raise [Error] no flight recorder runs, or the file can't be written, or isn't to be: it is there and is no trace
       def dump(path = nil)
+        return if Settings.disabled?
+
         path = FileName.absolute(path || Native.record_path || "headway-#{Process.pid}.headway")
         done = Native.record_dump(path)
         raise Error, "no dump to #{path}: #{done}" if done.is_a?(String)

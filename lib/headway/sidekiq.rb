@@ -34,12 +34,10 @@ module Headway
       # @raise [SettingError] an option that isn't there, or a value that means nothing
       def install(config, **options)
         options = OPTIONS.check(options, at: caller(1, 1))
-        # At once, so that processes forked later have the hooks; and again in those, which does nothing where it is on. Whoever started
-        # it before, as Puma has where Sidekiq is embedded, may have settings that defaults don't change.
-        start = Integrations::Options.start(options)
-        started = (Headway.started? && start.empty?) || Headway.start(**start)
+        # At once, so that processes forked later have the hooks; and again in those.
+        started = Headway.start(**Integrations::Options.start(options))
         config.server_middleware { |chain| chain.prepend(Middleware, options.fetch(:sample, 1)) }
-        log = options[:log_interval] && started && Integrations::Log.new(options[:log_interval]) { |line| config.logger.info(line) }
+        log = Integrations::Log.new(options[:log_interval]) { |line| config.logger.info(line) } if options[:log_interval] && started
         config.on(:startup) { Integrations::Guard.guard("Headway::Sidekiq") { start(config, options, log) } }
         at_end(config) { Integrations::Guard.guard("Headway::Sidekiq") { stop(options, log) } }
       end

@@ -21,7 +21,7 @@ module Headway
     # @raise [Error] a thread that Headway does not schedule: dead, or not started before Headway
     def quantum_ms=(value)
       quantum_ns = value.nil? ? 0 : (Settings.quantum_ms(value) * 1_000_000).round
-      return if Native.set_thread_quantum_ns(@thread, quantum_ns)
+      return if Native.set_thread_quantum_ns(@thread, quantum_ns) || Settings.disabled?
 
       raise Error, "#{@thread.inspect} is not scheduled by Headway: start Headway first, and give a living thread"
     end

@@ -49,6 +49,10 @@ module Headway
       @assets = Assets.new
     end
 
+    # Rails lists what is mounted by it.
+    # @return [String]
+    def inspect = "#<#{self.class}>"
+
     # @param env [Hash] Rack's
     # @return [Array(Integer, Hash, #each)]
     def call(env)

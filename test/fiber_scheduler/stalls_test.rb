@@ -37,6 +37,11 @@ class FiberSchedulerStallsTest < Minitest::Test
     assert_nil looping(stall_ms: nil) { Fiber.schedule { compute 0.1 } }.stats[:stalls]
   end
 
+  def test_a_callback_that_cannot_be_called
+    error = assert_raises(ArgumentError) { Headway::FiberScheduler.new(on_stall: 3) }
+    assert_equal "on_stall is 3: give something to call, or nil", error.message
+  end
+
   def test_a_callback_that_raises_is_a_failure_like_any_other
     error = assert_raises(RuntimeError) do
       looping(stall_ms: 10, on_stall: ->(_) { raise "callback" }) { Fiber.schedule { sleep(0.001) && compute(0.1) } }

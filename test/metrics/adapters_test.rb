@@ -25,6 +25,7 @@ class MetricsAdaptersTest < Harness::TrapTest
     Prometheus::Client.config.data_store = Prometheus::Client::DataStores::DirectFileStore.new(dir: directory)
     work
     reporter = Adapters::PrometheusClient.install(every: 60)
+    assert_same reporter, Adapters::PrometheusClient.install(every: 60)
     reporter.report
     child = fork do
       3.times { Headway::Metrics.request("GET /", running: 0.01, ready: 0.002, suspended: 10) }
@@ -66,7 +67,7 @@ class MetricsAdaptersTest < Harness::TrapTest
     adapter = Yabeda::TestAdapter.instance
     Yabeda.register_adapter(:test, adapter)
     work
-    Adapters::Yabeda.install
+    assert_same Adapters::Yabeda.install, Adapters::Yabeda.install
     Yabeda.configure!
     2.times { Yabeda.collect! }
     counters = adapter.counters.transform_keys(&:name)
@@ -96,6 +97,11 @@ class MetricsAdaptersTest < Harness::TrapTest
   end
 
   # Applications that have the API alone, whose provider does nothing.
+  def test_an_adapter_names_the_gem_it_needs
+    error = assert_raises(LoadError) { Adapters.need("nosuch/library", "nosuch-gem") }
+    assert_equal "Headway's adapter needs the gem nosuch-gem: add it to the Gemfile", error.message
+  end
+
   def test_open_telemetry_without_a_provider
     run = Harness::RubyProcess.eval("require 'headway'; Headway.start; reporter = Headway::Metrics::Adapters::OpenTelemetry.install; reporter.stop; p Headway.notices")
     assert_equal "[]\n", run.out, run.to_s

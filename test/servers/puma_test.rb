@@ -141,6 +141,12 @@ class PumaTest < Minitest::Test
     end
   end
 
+  def test_lines_of_a_configuration_add_up
+    puma("policy: :quantum, quantum_ms: 20, log_interval: 60\nheadway quantum_ms: 30")
+    get(@port)
+    assert_match(/policy quantum, quantum 30 ms/, @puma.output)
+  end
+
   def test_off_by_the_environment
     puma("log_interval: 0.1", env: { "HEADWAY" => "0" })
     assert_match(/false\z/, get(@port, "/pid").body)

@@ -253,6 +253,20 @@ class RackTest < Harness::RecorderTest
     assert_equal %w[out.headway out.request-1.headway], files, "not again at once" if took < 5
   end
 
+  # As in Rails, where one is there already.
+  def test_options_of_one_that_stands_inside_another_are_not_passed_over_in_silence
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway"
+      require "rack"
+      Headway.start(policy: :observe)
+      app = Headway::Rack.new(Headway::Rack.new(->(_) { [200, {}, []] }, server_timing: true, sample: 1))
+      2.times { app.call({ "PATH_INFO" => "/", "REQUEST_METHOD" => "GET" }) }
+      Headway::Rack.new(Headway::Rack.new(->(_) { [200, {}, []] })).call({ "PATH_INFO" => "/", "REQUEST_METHOD" => "GET" })
+    RUBY
+    assert_equal "headway: Headway::Rack stands there twice: server_timing, sample of the inner one say nothing (in Rails config.headway takes them)\n",
+                 run.err
+  end
+
   def test_bad_options
     { { smaple: 1 } => "smaple is no option of Headway::Rack: give route, sample, server_timing or wait_threshold",
       { sample: 2 } => "sample is 2: give a number from 0 to 1, such as 0.1",

@@ -163,6 +163,28 @@ class RailsTest < Minitest::Test
                  "queries, markers, log, sample, server_timing, wait_threshold or route (Headway::SettingError)\n", run.err
   end
 
+  def test_what_is_no_options_is_named_in_one_line
+    write("app.rb", APP)
+    write("config/initializers/headway.rb", "Rails.application.configure { config.headway = false }")
+    run = Harness::RubyProcess.eval("require 'logger'; require '#{@directory}/app'; Shop.initialize!", env: database)
+    refute run.success?
+    assert_equal "config: config.headway is false: give single options, such as config.headway.enabled = false (Headway::SettingError)\n", run.err
+  end
+
+  # Puma's configuration, or an initializer, may have started it; what config.headway says comes on top.
+  def test_settings_from_before_stay
+    write("app.rb", APP)
+    write("config/initializers/headway.rb", <<~RUBY)
+      Headway.start(policy: :observe, quantum_ms: 20)
+      Headway::Autotune.stop
+      Rails.application.configure { config.headway.preempt = :poll }
+    RUBY
+    code = "p Headway.policy, Headway.quantum_ms, Headway.preempt"
+    run = Harness::RubyProcess.eval("require 'logger'; require '#{@directory}/app'; Shop.initialize!; #{code}", env: database)
+    assert run.success?, run
+    assert_equal ":observe\n20\n:poll\n", run.out
+  end
+
   def test_the_generator_writes_an_initializer_with_every_option
     write("app.rb", APP)
     run = Harness::RubyProcess.eval(<<~RUBY, env: database.merge("RAILS_ENV" => "production"))

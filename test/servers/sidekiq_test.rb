@@ -161,6 +161,21 @@ class SidekiqTest < Minitest::Test
     assert_includes server.output, "records: true, quantum, 30"
   end
 
+  def test_off_by_the_environment
+    write("embedded.rb", <<~RUBY)
+      require "headway"
+      require "sidekiq"
+      embedded = Sidekiq.configure_embed { |config| Headway::Sidekiq.install(config, log_interval: 60, recorder: { mode: :flight }) }
+      embedded.run
+      embedded.stop
+      puts "started: \#{Headway.started?}"
+    RUBY
+    server = serve("./embedded.rb", env: { "REDIS_URL" => url, "HEADWAY" => "0" })
+    assert_predicate server.wait, :success?, server.output
+    assert_includes server.output, "started: false"
+    refute_match(/headway/, server.output)
+  end
+
   def test_an_option_that_is_not_there_is_named_in_one_line
     sidekiq("{ quantum: 50 }", await: false)
     refute_predicate @sidekiq.wait, :success?

@@ -46,6 +46,11 @@ class WebAccessTest < Minitest::Test
                  assert_raises(Headway::SettingError) { web }.message)
   end
 
+  # It would list its scripts and styles.
+  def test_rails_lists_its_routes_with_one_line_of_it
+    assert_equal ["#<Headway::Web>", "#<Headway::Metrics::Endpoint>"], [web.inspect, Headway::Metrics::Endpoint.new.inspect]
+  end
+
   def test_the_block_is_asked_at_every_request
     web = web { |env| env["HTTP_X_USER"] == "admin" }
     %w[/ /state /assets/x/app.js /captures/x /nothing].each { |path| assert_equal 403, get(web, path).status, path }

@@ -21,6 +21,10 @@ module Headway
         @lock = Mutex.new
       end
 
+      # Rails lists what is mounted by it.
+      # @return [String]
+      def inspect = "#<#{self.class}>"
+
       # @param env [Hash] Rack's
       # @return [Array(Integer, Hash, Array<String>)]
       def call(env)

@@ -21,6 +21,15 @@ module Headway
           @all.each(&:run)
         end
 
+        # Whoever is told by two of them counts everything twice.
+        #
+        # @param receiver [Object] who is told
+        # @yieldreturn [Reporter]
+        # @return [Reporter] the one at work for that receiver, or else the block's, started
+        def for(receiver)
+          @all.find { |reporter| reporter.receiver == receiver } || yield.tap { |reporter| reporter.receiver = receiver }.start
+        end
+
         # @param reporter [Reporter]
         # @return [void]
         def add(reporter)
@@ -62,6 +71,9 @@ module Headway
         @report = report
         @lock = Mutex.new
       end
+
+      # @api private
+      attr_accessor :receiver
 
       # @return [Reporter] itself
       def start

@@ -58,8 +58,7 @@ module Headway
                    "#{Text.duration(thread[:ready])} of #{Text.duration(time(thread))})"
         return sentence << "; most waits were with the GVL free, as the system let threads run late." if free?
 
-        holder = holder_for(thread)
-        sentence << ", which #{Table.label(holder)} had most of (#{Text.duration(holder[:running])})" if holder
+        sentence << cause(thread)
         deaf? ? sentence << ". " << NATIVE_CODE : sentence << remedy << "."
       end
 
@@ -92,9 +91,16 @@ module Headway
           "one GVL is one CPU, so more such threads gain nothing."
       end
 
-      def holder_for(waiter)
-        holder = @threads.reject { |thread| thread.equal?(waiter) }.max_by { |thread| thread[:running] }
-        holder if holder && holder[:running] > waiter[:running]
+      # For whom a thread waited is not known beyond its end.
+      def cause(waiter)
+        mostly = waiter[:waited_for]&.select { |part| part[:name] }&.max_by { |part| part[:seconds] }
+        return ", mostly for #{Text.thread(mostly[:name])} (#{Text.duration(mostly[:seconds])})" if mostly
+
+        others = @threads.reject { |thread| thread.equal?(waiter) || thread[:caused].nil? }
+        most = others.max_by { |thread| thread[:caused] }
+        return "" unless most && most[:caused] >= SLIGHT_S
+
+        "; #{Table.label(most)} kept others waiting most (#{Text.duration(most[:caused])})"
       end
 
       def cpu_bound?(thread)

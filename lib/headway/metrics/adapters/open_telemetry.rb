@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "opentelemetry-metrics-api"
+Headway::Metrics::Adapters.need("opentelemetry-metrics-api", "opentelemetry-metrics-api")
 begin
   require "opentelemetry/metrics/global" # where OpenTelemetry.meter_provider is, since 0.9
 rescue LoadError
@@ -19,8 +19,10 @@ module Headway
         # @param every [Numeric] seconds between two reports
         # @return [Reporter] at work; its stop ends it
         def self.install(meter_provider: ::OpenTelemetry.meter_provider, every: 5)
-          adapter = new(meter_provider)
-          Reporter.new(every: every, to: "OpenTelemetry") { |families| adapter.report(families) }.start
+          Reporter.for(meter_provider) do
+            adapter = new(meter_provider)
+            Reporter.new(every: every, to: "OpenTelemetry") { |families| adapter.report(families) }
+          end
         end
 
         # @param meter_provider [OpenTelemetry::Metrics::MeterProvider]

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "prometheus/client"
+Headway::Metrics::Adapters.need("prometheus/client", "prometheus-client")
 
 module Headway
   module Metrics
@@ -27,8 +27,10 @@ module Headway
         # @param every [Numeric] seconds between two reports
         # @return [Reporter] at work; its stop ends it
         def self.install(registry: ::Prometheus::Client.registry, every: 5)
-          adapter = new(registry)
-          Reporter.new(every: every, to: "prometheus-client") { |families| adapter.report(families) }.start
+          Reporter.for(registry) do
+            adapter = new(registry)
+            Reporter.new(every: every, to: "prometheus-client") { |families| adapter.report(families) }
+          end
         end
 
         # @param registry [Prometheus::Client::Registry]

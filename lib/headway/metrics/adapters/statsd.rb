@@ -20,8 +20,10 @@ module Headway
         # @return [Reporter] at work; its stop ends it
         # @raise [SettingError] a value that means nothing
         def self.install(host: "127.0.0.1", port: 8125, tags: true, every: 10)
-          adapter = new(host, port, tags: tags)
-          Reporter.new(every: every, to: "StatsD at #{host}:#{port}") { |families| adapter.report(families) }.start
+          Reporter.for([host, port]) do
+            adapter = new(host, port, tags: tags)
+            Reporter.new(every: every, to: "StatsD at #{host}:#{port}") { |families| adapter.report(families) }
+          end
         end
 
         # @param host [String]

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "yabeda"
+Headway::Metrics::Adapters.need("yabeda", "yabeda")
 
 module Headway
   module Metrics
@@ -10,10 +10,13 @@ module Headway
       #
       #   Headway::Metrics::Adapters::Yabeda.install
       class Yabeda
-        # @return [Yabeda] the adapter
+        # @return [Yabeda] the adapter, one and the same until Yabeda is reset
         def self.install
-          adapter = new
-          ::Yabeda.configure { collect { adapter.report } }
+          return @adapter if ::Yabeda.collectors.include?(@collector)
+
+          adapter = @adapter = new
+          collector = @collector = -> { adapter.report }
+          ::Yabeda.configure { collect(&collector) }
           adapter
         end
 
