@@ -12,11 +12,11 @@ module Headway
       class Yabeda
         # @return [Yabeda] the adapter, one and the same until Yabeda is reset
         def self.install
-          return @adapter if ::Yabeda.collectors.include?(@collector)
+          return @adapter if ::Yabeda.configurators.any? { |_, block| block.equal?(@block) }
 
           adapter = @adapter = new
-          collector = @collector = -> { adapter.report }
-          ::Yabeda.configure { collect(&collector) }
+          @block = proc { collect { adapter.report } }
+          ::Yabeda.configure(&@block)
           adapter
         end
 
