@@ -57,6 +57,7 @@ class PumaRacesTest < Minitest::Test
       require "puma/server"
       Headway.start
       hogs = Array.new(3) { fork { loop { } } }
+      at_exit { Process.kill(:KILL, *hogs) }
       trap("USR2") { $server.stop }
       stopped = Array.new(40) do
         $server = Puma::Server.new(->(_) { [200, {}, []] }, nil, log_writer: Puma::LogWriter.null)
@@ -68,9 +69,6 @@ class PumaRacesTest < Minitest::Test
         !ended.nil?
       end
       p stopped.tally
-      $stdout.flush
-      hogs.each { |pid| Process.kill(:KILL, pid) }
-      exit!
     RUBY
     run = Harness::RubyProcess.eval(stops)
     assert_equal "{true => 40}", run.out.chomp.sub("true=>", "true => "), run
