@@ -52,9 +52,9 @@ class LostInterruptTest < Harness::TrapTest
   test_under %i[fair_signal observe], "no interrupt is lost while a thread that begins looks for Puma" do
     %i[raise kill].each do |interrupt|
       looking = Thread::Queue.new
-      client = Class.new
-      client.define_singleton_method(:method_defined?) { |_| (looking << true) && sleep(0.1) && raise("not lost to this") }
-      with_puma(Module.new { const_set(:Client, client) }) do
+      server = Class.new
+      server.define_singleton_method(:private_method_defined?) { |_| (looking << true) && sleep(0.1) && raise("not lost to this") }
+      with_puma(Module.new { const_set(:Client, Class.new) && const_set(:Server, server) }) do
         target = Thread.new { flunk }
         target.report_on_exception = false
         looking.pop
@@ -65,10 +65,10 @@ class LostInterruptTest < Harness::TrapTest
   end
 
   test_under %i[observe], "a thread that begins beside something else of Puma's name" do
-    [42, Module.new { const_set(:Client, 42) }].each do |other|
+    [42, Module.new { const_set(:Client, 42) && const_set(:Server, 42) }].each do |other|
       with_puma(other) { assert_equal :begun, Thread.new { :begun }.value }
     end
-    assert_equal ["Puma's buffers"], Headway.notices.map { |notice| notice[/\A.*?(?= failed)/] }
+    assert_equal ["Puma's races"], Headway.notices.map { |notice| notice[/\A.*?(?= failed)/] }
   end
 
   test_under Harness::Modes::PREEMPTING, "no kill is lost", quantum_ms: 1 do
