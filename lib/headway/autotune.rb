@@ -108,7 +108,9 @@ module Headway
       private
 
       def unstarted
-        Notices.add("autotune is off: Headway has not been started (in Rails it starts after the application's initializers)") unless Settings.disabled?
+        return if Settings.disabled?
+
+        Notices.add("autotune is off: Headway has not been started (in Rails it starts after the application's initializers)")
         nil
       end
     end

@@ -40,7 +40,8 @@ check_directory(const char *directory)
     if (!S_ISDIR(info.st_mode)) return reason("%s is no directory", directory);
     if (info.st_uid != geteuid()) return reason("%s belongs to another user (%ld)", directory, (long)info.st_uid);
     if (info.st_mode & 077) {
-        return reason("%s can be entered by others (mode %04o): it takes one of your own that nobody else can (mode 700)", directory, (unsigned)(info.st_mode & 07777));
+        return reason("%s can be entered by others (mode %04o): it takes one of your own that nobody else can (mode 700)", directory,
+                      (unsigned)(info.st_mode & 07777));
     }
     return NULL;
 }

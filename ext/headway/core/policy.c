@@ -158,7 +158,8 @@ fair_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder,
         at_ns = hw_earlier_ns(at_ns, no_longer_brief_ns);
     }
     else if (rivals->waiting_tier < HW_TIERS) {
-        at_ns = hw_earlier_ns(at_ns, hw_earlier_ns(rivals->turn_ends_ns, reaches_at_ns(holder, holder->turn_burst_ns + hw_policy_turn_ns(policy, holder))));
+        uint64_t had_its_turn_ns = reaches_at_ns(holder, holder->turn_burst_ns + hw_policy_turn_ns(policy, holder));
+        at_ns = hw_earlier_ns(at_ns, hw_earlier_ns(rivals->turn_ends_ns, had_its_turn_ns));
         uint8_t last_tier = hw_policy_last_tier(rivals->admitted_tier, rivals->waiting_tier);
         if (!rivals->turn) at_ns = hw_earlier_ns(at_ns, leaves_tier_at_ns(policy, holder, last_tier));
     }

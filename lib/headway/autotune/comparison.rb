@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../bench/statistics"
 require_relative "window"
 
 module Headway
@@ -45,15 +46,9 @@ module Headway
 
         def said(values) = format("%.4g", median(values))
 
-        def median(values) = Comparison.median(values)
+        def median(values) = Bench::Statistics.median(values).to_f
       end
       private_constant :Measure
-
-      # @param values [Array<Numeric>] not empty
-      # @return [Float]
-      def self.median(values)
-        values.sort.then { |sorted| (sorted[(sorted.size - 1) / 2] + sorted[sorted.size / 2]) / 2.0 }
-      end
 
       # @param before [Array<Window>]
       # @param after [Array<Window>]

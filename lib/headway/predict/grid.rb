@@ -15,21 +15,23 @@ module Headway
       # @raise [SettingError]
       def self.counts(text, option, highest)
         text.split(",", -1).map do |word|
-          number = word[/\A\s*(\d{1,6})\s*\z/, 1].to_i
-          next number if number.between?(1, highest)
-
-          raise SettingError, "#{option} is #{word.scrub.inspect}: give whole numbers from 1 to #{highest}, such as 1,2,4"
+          whole(word, highest) ||
+            raise(SettingError, "#{option} is #{word.scrub.inspect}: give whole numbers from 1 to #{highest}, such as 1,2,4")
         end.uniq
       end
 
       # @return [Integer]
       # @raise [SettingError]
       def self.count(text, option, highest)
-        number = text[/\A\s*(\d{1,6})\s*\z/, 1].to_i
-        return number if number.between?(1, highest)
-
-        raise SettingError, "#{option} is #{text.scrub.inspect[0, 60]}: give a whole number from 1 to #{highest}"
+        whole(text, highest) ||
+          raise(SettingError, "#{option} is #{text.scrub.inspect[0, 60]}: give a whole number from 1 to #{highest}")
       end
+
+      def self.whole(text, highest)
+        number = text[/\A\s*(\d{1,6})\s*\z/, 1].to_i
+        number if number.between?(1, highest)
+      end
+      private_class_method :whole
 
       # @return [Array<Numeric>] milliseconds
       # @raise [SettingError]

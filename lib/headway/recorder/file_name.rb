@@ -11,6 +11,7 @@ module Headway
       UNIQUE = "%h-%p-%t.headway"
       # A place, or a percent sign that begins none.
       PLACE = /%(.?)/.freeze
+      # What a trace begins with: core/trace_format.h.
       MAGIC = "\x89HWT\r\n\x1a\n".b.freeze
       private_constant :PLACE, :MAGIC
 
