@@ -199,8 +199,8 @@ TEST(who_is_overtaken_goes_on_with_its_turn_before_the_others_of_its_tier)
     check_all();
     comes_back(owner);
     tick();
-    CHECK_EQUAL(world.now + MS(80), world.orders.tick_ns);
-    advance(MS(80));
+    CHECK_EQUAL(world.now + TURN_NS - MS(120), world.orders.tick_ns);
+    advance(TURN_NS - MS(120));
     CHECK(must_yield(owner));
     gives_way(owner);
     CHECK(s->admitted == other && owner->at_gate);
@@ -226,7 +226,7 @@ TEST(what_others_take_ahead_of_it_shortens_nobody_s_turn)
         check_all();
     }
     tick();
-    CHECK_EQUAL(world.now + MS(20), world.orders.tick_ns);
+    CHECK_EQUAL(world.now + TURN_NS - MS(180), world.orders.tick_ns);
     world_end();
 }
 
@@ -275,7 +275,7 @@ TEST(who_overtook_a_tier_goes_behind_it_on_entering_it)
     check_all();
     comes_back(first);
     tick();
-    CHECK_EQUAL(world.now + 2 * hw_policy_default.quantum_ns, world.orders.tick_ns);
+    CHECK_EQUAL(world.now + TURN_NS, world.orders.tick_ns);
     world_end();
 }
 
@@ -303,8 +303,8 @@ TEST(who_waits_alone_in_a_higher_tier_has_its_turn_after_the_lower_one_s)
     struct hw_thread *shorter = waiting(MS(50)), *longer = waiting(MS(5000));
     resumed(shorter);
     CHECK(s->admitted == shorter && longer->at_gate && shorter->tier < longer->tier);
-    for (int round = 0; round < 4; round++) {
-        advance(MS(200));
+    for (int round = 0; round < 3; round++) {
+        advance(TURN_NS);
         CHECK(must_yield(shorter));
         gives_way(shorter);
         check_all();

@@ -47,7 +47,7 @@ TEST(a_slice_of_the_vm_s_takes_neither_burst_nor_turn_from_the_admitted_thread)
     CHECK(world.orders.preempt == owner);
     gives_way_to(owner, io);
     tick();
-    CHECK_EQUAL(world.now + MS(100), world.orders.tick_ns);
+    CHECK_EQUAL(world.now + TURN_NS - MS(100), world.orders.tick_ns);
     check_all();
     world_end();
 }

@@ -4,6 +4,9 @@
 
 #include "world.h"
 
+/* A turn of a thread that has yet to compute for a second. */
+#define TURN_NS (hw_policy_default.turn_quanta[0] * hw_policy_default.quantum_ns)
+
 static struct hw_scheduler *const s = &world.scheduler;
 
 /* The thread gets the GVL the ordinary way and keeps it for so long. */

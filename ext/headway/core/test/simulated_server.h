@@ -1,6 +1,6 @@
-/* A server in the simulated VM: requests come at random, stand in a line and are served by the threads of a pool, which compute and
- * wait by turns. In the open loop they come whatever the server does; in the closed one each of some connections sends its next
- * request a while after the answer, and a reactor, a thread of its own as in Puma, reads what has come and puts it in the line.
+/* A server in the simulated VM: requests come at random; a reactor, a thread of its own as in Puma, reads what has come and puts it in
+ * a line; the threads of a pool serve them, computing and waiting by turns. In the open loop they come whatever the server does; in the
+ * closed one each of some connections sends its next request a while after the answer.
  *
  * Which requests come when, and what each computes, is the same whatever the policy. */
 #ifndef HW_TEST_SIMULATED_SERVER_H
@@ -41,7 +41,7 @@ static struct server {
         bool heavy, idle;
     } workers[MOST];
     struct actor *reactor;
-    struct request sent[MOST], read[MOST];
+    struct request sent[LINE_MOST], read[LINE_MOST];
     unsigned sent_count, read_count, thinking;
     uint64_t gap_ns, came_seed, kind_seed;
     struct hw_histogram light, heavy;
@@ -133,8 +133,16 @@ ends_a_piece(struct actor *actor)
 static inline void
 comes(void)
 {
+    CHECK(server.sent_count < LINE_MOST, "too many are to be read");
+    server.sent[server.sent_count++] = new_request();
+    if (server.reactor->where == SLEEPS && server.reactor->at_ns == HW_NEVER) server.reactor->at_ns = world.now + WAKE_NS;
+}
+
+static inline void
+comes_at_random(void)
+{
     vm.outside_ns = world.now + exponential(&server.came_seed, (double)server.gap_ns);
-    line_up(new_request());
+    comes();
 }
 
 /* Exponential times have no memory: the next of all that think may be drawn anew whenever their number changes. */
@@ -155,16 +163,15 @@ static inline void
 sends(void)
 {
     server.thinking--;
-    server.sent[server.sent_count++] = new_request();
-    if (server.reactor->where == SLEEPS && server.reactor->at_ns == HW_NEVER) server.reactor->at_ns = world.now + WAKE_NS;
+    comes();
     thinks();
 }
 
 static inline void
 begins_to_read(struct actor *actor)
 {
-    memcpy(server.read, server.sent, sizeof(server.read));
     server.read_count = server.sent_count;
+    memcpy(server.read, server.sent, server.read_count * sizeof(*server.read));
     server.sent_count = 0;
     actor->left_ns = READ_NS + READ_EACH_NS * server.read_count;
 }
@@ -194,18 +201,17 @@ start_server(enum hw_policy_kind kind, const struct serving *set)
         actor->at_ns = HW_NEVER;
         worker_of(actor)->idle = true;
     }
-    if (set->connections == 0) {
-        double light_ns = (double)set->light_ns * set->light_pieces;
-        server.gap_ns = (uint64_t)((set->heavy_share * (double)set->heavy_ns + (1 - set->heavy_share) * light_ns) / set->load);
-        vm.outside = comes;
-        vm.outside_ns = world.now + MS(5);
-        return;
-    }
-    CHECK(set->connections <= MOST);
     server.reactor = enter_vm(0, 0, 0);
     server.reactor->begins = begins_to_read;
     server.reactor->ends = has_read;
     server.reactor->at_ns = HW_NEVER;
+    if (set->connections == 0) {
+        double light_ns = (double)set->light_ns * set->light_pieces;
+        server.gap_ns = (uint64_t)((set->heavy_share * (double)set->heavy_ns + (1 - set->heavy_share) * light_ns) / set->load);
+        vm.outside = comes_at_random;
+        vm.outside_ns = world.now + MS(5);
+        return;
+    }
     server.thinking = set->connections;
     vm.outside = sends;
     thinks();
