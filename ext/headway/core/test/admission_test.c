@@ -303,7 +303,7 @@ TEST(who_waits_alone_in_a_higher_tier_has_its_turn_after_the_lower_one_s)
     struct hw_thread *shorter = waiting(MS(50)), *longer = waiting(MS(5000));
     resumed(shorter);
     CHECK(s->admitted == shorter && longer->at_gate && shorter->tier < longer->tier);
-    for (int round = 0; round < 3; round++) {
+    for (int round = 0; round < 3; round++) { /* in a fourth turn it climbs to the other's tier */
         advance(TURN_NS);
         CHECK(must_yield(shorter));
         gives_way(shorter);

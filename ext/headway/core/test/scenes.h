@@ -4,8 +4,8 @@
 
 #include "world.h"
 
-/* A turn of a thread that has yet to compute for a second. */
-#define TURN_NS (hw_policy_default.turn_quanta[0] * hw_policy_default.quantum_ns)
+/* A turn of a thread that has yet to compute for a second, by default. */
+#define TURN_NS MS(300)
 
 static struct hw_scheduler *const s = &world.scheduler;
 

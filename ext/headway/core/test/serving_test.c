@@ -28,12 +28,12 @@ TEST(light_requests_no_longer_wait_for_heavy_ones_which_hardly_take_longer)
     static const struct { double load; uint64_t heavy_ns; double heavy_at_most; } cases[] = {
         { 0.5, MS(150), 1.5 }, { 0.7, MS(150), 1.7 }, { 0.5, MS(250), 1.4 }, { 0.7, MS(250), 1.4 }
     };
-    for (int i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct serving set = { .threads = 10, .load = cases[i].load, .heavy_share = 0.1, .heavy_ns = cases[i].heavy_ns, .light_pieces = 5,
                                .light_ns = MS(1) };
         struct served fifo = serve(HW_OBSERVE, &set, MS(300000)), fair = serve(HW_FAIR, &set, MS(300000));
-        CHECK(12 * fair.light_p99_ns < fifo.light_p99_ns, "%d: %.0f ns, %.0f", i, fair.light_p99_ns, fifo.light_p99_ns);
-        CHECK(fair.heavy_p99_ns < cases[i].heavy_at_most * fifo.heavy_p99_ns, "%d: %.0f ns, %.0f", i, fair.heavy_p99_ns, fifo.heavy_p99_ns);
+        CHECK(12 * fair.light_p99_ns < fifo.light_p99_ns, "%zu: %.0f ns, %.0f", i, fair.light_p99_ns, fifo.light_p99_ns);
+        CHECK(fair.heavy_p99_ns < cases[i].heavy_at_most * fifo.heavy_p99_ns, "%zu: %.0f ns, %.0f", i, fair.heavy_p99_ns, fifo.heavy_p99_ns);
     }
 }
 

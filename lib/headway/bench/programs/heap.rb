@@ -6,7 +6,7 @@
 # many of another size are free: so there are some of every size, and places between them.
 module Heap
   # Fields of an array that is as large as a place => how many. examples/rails_shop has 207,000, 52,000 and 24,000 objects in places of
-  # the first three sizes, and a few hundred in larger ones.
+  # the first three sizes, and a few hundred in larger ones; the strings in the arrays are of the first.
   FIELDS = { 3 => 100_000, 8 => 50_000, 18 => 24_000, 38 => 300, 78 => 300 }.freeze
   KEPT = FIELDS.flat_map do |fields, count|
     Array.new(count) do |number|
