@@ -6,7 +6,7 @@ require "json"
 require "optparse"
 require "rbconfig"
 require_relative "arms"
-require_relative "../../lib/headway/bench/statistics"
+require_relative "../../lib/headway/statistics"
 
 WORKLOADS = %w[handovers saturated puma].freeze
 settings = { runs: 3, seconds: 10.0, json: false, only: WORKLOADS }
@@ -81,7 +81,7 @@ def rounds(runs) = runs.flat_map { |run| run.turns.map { |turn| turn["rounds"] }
 def cpu_per_round(runs) = runs.flat_map { |run| run.turns.map { |turn| turn["cpu_s"] / turn["rounds"] } }
 
 # Each turn is compared with the one beside it in which nobody watched.
-def ratio(own, none) = Headway::Bench::Statistics.paired_ratio(own, none).to_h
+def ratio(own, none) = Headway::Statistics.paired_ratio(own, none).to_h
 
 table = results.transform_values do |arms|
   none = arms["nothing"]
@@ -92,7 +92,7 @@ table = results.transform_values do |arms|
     [arm, { "version" => runs.first.recorded["version"],
             "throughput_ratio" => ratio(rounds(runs), rounds(none)),
             "cpu_ratio" => cpu,
-            "ns_per_event" => (cpu[:ratio] - 1) * Headway::Bench::Statistics.median(cpu_per_round(none)) * 1e9 / events,
+            "ns_per_event" => (cpu[:ratio] - 1) * Headway::Statistics.median(cpu_per_round(none)) * 1e9 / events,
             "bytes_per_event" => bytes.empty? ? nil : bytes.max }]
   end
 end

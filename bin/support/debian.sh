@@ -94,7 +94,7 @@ apt_install() {
 }
 
 # What tests ask for besides gems. Without promtool, Redis and PostgreSQL they fail, and say what to install; without a browser, protoc
-# and patch some are skipped.
+# and patch some are skipped, and without libhdr-histogram the core's histograms are compared with nobody's.
 install_debian_tools() {
   if ! is_debian || [ "$(id -u)" != 0 ]; then return; fi
   missing=
@@ -102,6 +102,7 @@ install_debian_tools() {
     command -v "${tool%:*}" >/dev/null || missing="$missing ${tool#*:}"
   done
   ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
+  ls /usr/lib/*/libhdr_histogram.so >/dev/null 2>&1 || missing="$missing libhdr-histogram-dev"
   [ -n "$missing" ] || return 0
   debian_update
   export DEBIAN_FRONTEND=noninteractive

@@ -24,7 +24,7 @@ module Headway
   end
 end
 
-require_relative "bench/statistics"
+require_relative "statistics"
 require_relative "bench/child"
 require_relative "bench/interpreter"
 require_relative "bench/arm"

@@ -3,7 +3,7 @@
 require_relative "processors"
 require_relative "base"
 require_relative "model/mva"
-require_relative "bench/statistics"
+require_relative "statistics"
 
 module Headway
   # How much of a workload's time needs no GVL, and so how many threads pay: measured by the wall clock, with one thread and with

@@ -67,7 +67,7 @@ class BenchDisplayTest < Minitest::Test
   end
 
   def test_a_figure_below_zero_and_one_that_is_always_zero_can_be_drawn
-    rows = [-0.02, 0.0].map { |s| Table::Row.new(arm: "a#{s}", group: nil, figures: { "x" => Statistics.summary([s]) }) }
+    rows = [-0.02, 0.0].map { |s| Table::Row.new(arm: "a#{s}", group: nil, figures: { "x" => Headway::Statistics.summary([s]) }) }
     figure = Figure.new(key: "x", title: "X")
     [rows, rows.drop(1)].each do |some|
       svg = Chart.new(figure, some).to_svg

@@ -87,7 +87,7 @@ class BenchServingTest < Minitest::Test
       end
       times, late = load(server.addr[1], rate: 100.0, requests: 40).values_at("times", "late")
       assert_equal 40, times["/light"].size
-      assert_operator Statistics.median(times["/light"]), :>, 0.1
+      assert_operator Headway::Statistics.median(times["/light"]), :>, 0.1
       assert_operator late.max, :<, times["/light"].max
     ensure
       stalled.kill.join

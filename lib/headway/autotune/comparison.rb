@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../bench/statistics"
+require_relative "../statistics"
 require_relative "window"
 
 module Headway
@@ -46,7 +46,7 @@ module Headway
 
         def said(values) = format("%.4g", median(values))
 
-        def median(values) = Bench::Statistics.median(values).to_f
+        def median(values) = Statistics.median(values).to_f
       end
       private_constant :Measure
 

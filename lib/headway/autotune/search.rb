@@ -217,7 +217,7 @@ module Headway
         windows.flat_map { |window| window.classes.to_a.map { |name, kind| [name, kind, window.seconds] } }
                .group_by(&:first).transform_values do |rows|
           seconds = windows.sum(&:seconds)
-          { per_s: rows.sum { |_, kind,| kind.count } / seconds.to_f, p99_ms: Bench::Statistics.median(rows.map { |_, kind,| kind.p99_s * 1000.0 }) }
+          { per_s: rows.sum { |_, kind,| kind.count } / seconds.to_f, p99_ms: Statistics.median(rows.map { |_, kind,| kind.p99_s * 1000.0 }) }
         end
       end
 

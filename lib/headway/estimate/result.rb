@@ -104,7 +104,7 @@ module Headway
             speedup_per_core: figure(speedups.map { _1 / [of.processes, @cores].min }),
             cpu_pct: figure(cells.map { 100 * _1.cpu_cores }), utilisation_pct: figure(cells.map { 100 * _1.cpu_cores / @cores }),
             predicted_speedup: predicted,
-            speedup_error_pct: 100 * ((predicted[:median] / Bench::Statistics.median(speedups)) - 1) }
+            speedup_error_pct: 100 * ((predicted[:median] / Statistics.median(speedups)) - 1) }
         end
       end
 
@@ -117,7 +117,7 @@ module Headway
 
       def over(&block) = figure(@rounds.map(&block))
 
-      def figure(numbers) = Bench::Statistics.summary(numbers).transform_keys(&:to_sym)
+      def figure(numbers) = Statistics.summary(numbers).transform_keys(&:to_sym)
 
       def finite(number) = (number if number.finite?)
     end

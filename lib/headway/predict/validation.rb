@@ -163,7 +163,7 @@ module Headway
 
       def cell(setting, runs)
         rates = runs.map { |figures| figures["requests_per_s"] }
-        measured = KEYS.to_h { |key| [key, Bench::Statistics.median(runs.map { |figures| figures[key] })] }
+        measured = KEYS.to_h { |key| [key, Statistics.median(runs.map { |figures| figures[key] })] }
         Cell.new(setting:, predicted: @predictions[setting], measured:, spread: rates.minmax, amdahl: amdahl(setting), refusal: @refusals[setting])
       end
 
@@ -204,7 +204,7 @@ module Headway
         raise Bench::Error, "nothing was measured: the machine is too busy, or --seconds is too short" if all.empty?
 
         { "requests_per_s" => all.size / @seconds.to_f, "mean_ms" => all.sum / all.size,
-          "p50_ms" => Bench::Statistics.quantile(all, 0.5), "p99_ms" => Bench::Statistics.quantile(all, 0.99) }
+          "p50_ms" => Statistics.quantile(all, 0.5), "p99_ms" => Statistics.quantile(all, 0.99) }
       end
     end
   end

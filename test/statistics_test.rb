@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "headway/bench"
+require "headway/statistics"
 
-class BenchStatisticsTest < Minitest::Test
-  Statistics = Headway::Bench::Statistics
+class StatisticsTest < Minitest::Test
+  Statistics = Headway::Statistics
 
   def setup
     @random = Random.new(20_861)
