@@ -23,7 +23,7 @@ const struct hw_policy hw_policy_default = {
     .linger_debt = 4,
     .credit_ns = 50 * HW_NS_PER_MS,
     .free_cpu_ns = 200 * HW_NS_PER_US,
-    .retry_ns = 2 * HW_NS_PER_MS,
+    .retry_ns = 4 * HW_NS_PER_MS,
 };
 
 uint64_t

@@ -69,7 +69,8 @@ struct hw_policy {
     uint64_t free_cpu_ns;    /* who uses the processor for so long without the GVL doesn't leave it to whom it gives that up: it
                                 computes there (compresses, hashes); less is the way into a block and out of it */
     uint64_t retry_ns;       /* a preemption that nothing came of is asked for again after so long; the pace of the ticker while threads
-                                compete, and so the soonest that it looks at a brief holder */
+                                compete, and so the soonest that it looks at a brief holder. Below burst_ns: else whoever gets the GVL,
+                                and is to give it up when its burst is that long, would have to wake the ticker for it */
 };
 
 /* A slept nanosecond takes this many off the burst, and a burst is remembered up to this many times the limit: so a CPU-bound

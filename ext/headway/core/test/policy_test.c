@@ -38,6 +38,7 @@ TEST(the_default_is_as_documented)
     CHECK_EQUAL(MS(100), hw_policy_default.starvation_ns);
     CHECK_EQUAL(MS(5), hw_policy_default.protection_ns);
     CHECK(hw_policy_default.fresh_ns <= hw_policy_default.burst_ns);
+    CHECK(hw_policy_default.retry_ns < hw_policy_default.burst_ns);
 }
 
 TEST(a_threads_own_quantum_goes_before_the_process)
