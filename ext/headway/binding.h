@@ -18,6 +18,9 @@ extern struct hw_control hw_control;
 void hw_hooks_init(void);    /* takes the thread-specific key; with the GVL, in the main Ractor */
 const char *hw_hooks_add(void); /* installs the hooks and adds the threads there are; NULL, or the reason it can't */
 void hw_hooks_remove(void);
+/* In a forked child that has its parent's hooks for good, and must add none (Bug #21959): has them tell this, too (NULL: nobody).
+ * Elsewhere false. With the GVL. */
+bool hw_hooks_lend(rb_internal_thread_event_callback callback);
 struct hw_thread *hw_record_of(VALUE thread); /* NULL: not tracked */
 VALUE hw_thread_name(VALUE thread); /* its name, else "main", else where it was created; from then on the runtime knows it, too */
 VALUE hw_thread_own_name(VALUE thread); /* nil: it was given none */

@@ -18,6 +18,7 @@ static rb_internal_thread_specific_key_t key;
 static const char *key_missing;
 static rb_internal_thread_event_hook_t *hook;
 static pid_t hooked_in;
+static _Atomic(rb_internal_thread_event_callback) guest;
 static rb_ractor_local_key_t main_ractor_key;
 
 struct hw_thread *
@@ -59,6 +60,8 @@ on_started(VALUE thread)
 static void
 on_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, void *unused)
 {
+    rb_internal_thread_event_callback also = atomic_load_explicit(&guest, memory_order_relaxed);
+    if (also) also(event, data, NULL);
     if (!atomic_load_explicit(&hw_runtime.active, memory_order_acquire)) return;
     if (event == RUBY_INTERNAL_THREAD_EVENT_STARTED) {
         on_started(data->thread);
@@ -186,6 +189,7 @@ add_living_threads(void)
     for (long i = 0; i < RARRAY_LEN(threads); i++) {
         VALUE thread = RARRAY_AREF(threads, i);
         struct hw_thread *record = hw_record_of(thread);
+        if (record && record->link == NULL) record = NULL; /* given back in a forked child, where Headway had stopped before */
         enum hw_state state = thread == current ? HW_RUNNING : HW_SUSPENDED;
         if (record == NULL) {
             record = hw_runtime_add(&hw_runtime, state, false);
@@ -230,6 +234,14 @@ hw_hooks_remove(void)
     rb_remove_event_hook(on_thread_end);
     rb_remove_event_hook(on_vm_tick);
     hook = NULL;
+}
+
+bool
+hw_hooks_lend(rb_internal_thread_event_callback callback)
+{
+    if (hook == NULL || hooked_in == getpid()) return false;
+    atomic_store(&guest, callback);
+    return true;
 }
 
 static VALUE

@@ -1,5 +1,5 @@
 /* Headway::Native.metered: one thread's time, told apart by core/meter, while it runs a block. A hook of its own, so it works whether
- * Headway is started or not, and costs nothing when nobody is metered.
+ * Headway is started or not, and costs nothing when nobody is metered; but Headway's in a forked child that has it from its parent.
  *
  * on_event runs under the VM's scheduler lock (all but SUSPENDED before an EXITED), perhaps on another thread and without the GVL; it
  * reads clocks and changes the meter. The metered thread reads the meter while it runs, when no event of its own can come. */
@@ -21,6 +21,7 @@ static pid_t metered_in;       /* a forked child has no such thread */
 static struct hw_meter meter;
 static rb_internal_thread_event_hook_t *hook;
 static pid_t hooked_in;
+static bool lent; /* the hook is Headway's */
 
 /* Linux: "time on a core, time waiting for one, turns", in nanoseconds. */
 static bool
@@ -71,7 +72,10 @@ end_metering(VALUE unused)
     metered = Qnil;
     if (coreless_file >= 0) close(coreless_file);
     coreless_file = -1;
-    if (hooked_in == getpid()) {
+    if (lent) {
+        lent = !hw_hooks_lend(NULL);
+    }
+    else if (hooked_in == getpid()) {
         rb_internal_thread_remove_event_hook(hook);
         hook = NULL;
     }
@@ -107,7 +111,8 @@ metered_block(VALUE self)
     metered_in = here;
     owner = pthread_self();
     coreless_file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    if (hook == NULL) {
+    if (hook == NULL) lent = hw_hooks_lend(on_event);
+    if (hook == NULL && !lent) {
         hooked_in = here;
         hook = rb_internal_thread_add_event_hook(on_event, RUBY_INTERNAL_THREAD_EVENT_READY | RUBY_INTERNAL_THREAD_EVENT_RESUMED |
                                                  RUBY_INTERNAL_THREAD_EVENT_SUSPENDED, NULL);

@@ -85,6 +85,33 @@ class ForkTest < Harness::TrapTest
     end
   end
 
+  # Bug #21959: where somebody was in a hook as it was forked, a child's list of hooks is locked for ever. The larger a process, the longer
+  # that takes.
+  test_under %i[fair_signal], "a child may add a hook, whoever came back from I/O as it was forked" do
+    ballast = Array.new(scale(200)) { "x" * 1_000_000 }
+    beside_io_threads(8, pause: 0.0002) do
+      scale(100).times { assert_child_works { exit!(Headway::Native.metered { nil } ? 0 : 2) } }
+    end
+    refute_empty ballast
+  end
+
+  test_under %i[fair_signal], "a child of a thread that slept from the start to the stop may start anew" do
+    asked = Queue.new
+    forker = Thread.new do
+      asked.pop
+      assert_child_works do
+        Headway.start(policy: :fair)
+        20.times { Thread.new { nil }.join }
+        exit!(elapsed { Array.new(2) { Thread.new { compute(0.1) } }.each(&:join) } < patience(2) ? 0 : 2)
+      end
+    end
+    Thread.pass until forker.stop?
+    Headway.start(policy: :fair)
+    Headway.stop
+    asked << true
+    forker.join
+  end
+
   def test_a_daemon_goes_on
     Dir.mktmpdir do |directory|
       path = File.join(directory, "done")

@@ -52,6 +52,7 @@ struct hw_runtime {
     atomic_uint ready;      /* copy of counts[HW_IS_READY], for Headway.pass without the lock; 0 after a stop */
     atomic_bool active;
     atomic_bool pulls;      /* threads are pulled: pull.h */
+    atomic_bool forking;    /* the lock is held for long: fork.c */
     struct hw_thread *bound; /* pulled, and not parked: it waits for the GVL, and only who has that looks here */
     _Alignas(HW_CACHE_LINE) struct hw_scheduler scheduler;
 
@@ -59,6 +60,7 @@ struct hw_runtime {
     enum hw_preempt preempt;
     void (*trigger)(void);
 
+    struct hw_thread *_Atomic late; /* became ready during a fork, linked by late_next */
     struct hw_thread *spare; /* records for reuse, linked by next */
     struct hw_ended *ended;
 
@@ -150,7 +152,8 @@ void hw_signal_restore(void);
 bool hw_signal_installed(void); /* false when somebody has replaced the handler */
 int hw_signal_number(void);
 
-/* fork.c: handlers for pthread_atfork */
+/* fork.c: handlers for pthread_atfork; and, from a hook: whether a fork is under way, after which the thread will be told ready */
+bool hw_runtime_ready_late(struct hw_runtime *runtime, struct hw_thread *thread);
 void hw_runtime_before_fork(struct hw_runtime *runtime);
 void hw_runtime_after_fork_parent(struct hw_runtime *runtime);
 void hw_runtime_after_fork_child(struct hw_runtime *runtime);

@@ -82,6 +82,7 @@ struct hw_thread {
     bool sleeps;             /* there, in a wait that only runtime.lock lets it leave */
     atomic_bool open;        /* the gate is open for it */
     atomic_bool interrupted; /* the VM wants it back */
+    atomic_bool late;        /* on the runtime's list of those that became ready during a fork: fork.c */
     uint8_t naps;            /* its last blocks, a bit each, newest lowest: 1 = shorter than the policy's linger_ns */
     uint8_t nap_follows[HW_NAP_PATTERNS]; /* how surely a nap follows a pattern of naps: 0 to 3 */
     uint8_t computes_free;   /* for how many times more it is thought to compute without the GVL once it gives that up */
@@ -93,6 +94,7 @@ struct hw_thread {
 
     struct hw_thread *next;
     struct hw_thread *gate_next, *gate_prev;
+    struct hw_thread *late_next;
     uint64_t protected_ns;   /* not preempted before this time: it starved, or may unwind */
     uint64_t quantum_ns;     /* its own; 0 = the process's */
     uint64_t turn_burst_ns;  /* its burst when its turn as the admitted thread began */

@@ -45,4 +45,35 @@ TEST(a_forked_child_goes_on)
     check_given_back();
 }
 
-RUNTIME_TESTS({ "fork", a_forked_child_goes_on })
+static atomic_bool told;
+
+static void *
+comes_back(void *thread)
+{
+    hw_runtime_event(&runtime, thread, HW_EVENT_READY);
+    atomic_store(&told, true);
+    return NULL;
+}
+
+/* It would do so with the VM's lock: the head of fork.c. */
+TEST(whoever_comes_back_during_a_fork_waits_for_no_lock)
+{
+    vm_headway_start(HW_FAIR, MS(100), HW_SIGNAL);
+    struct hw_thread *threads[3];
+    pthread_t natives[3];
+    for (int i = 0; i < 3; i++) threads[i] = hw_runtime_add(&runtime, HW_SUSPENDED, false);
+    hw_runtime_before_fork(&runtime);
+    for (int i = 0; i < 3; i++) {
+        atomic_store(&told, false);
+        CHECK(pthread_create(&natives[i], NULL, comes_back, threads[i]) == 0);
+        pthread_join(natives[i], NULL);
+        CHECK(atomic_load(&told) && threads[i]->state == HW_SUSPENDED);
+    }
+    hw_runtime_after_fork_parent(&runtime);
+    for (int i = 0; i < 3; i++) CHECK(threads[i]->state == HW_READY);
+    comes_back(threads[0]); /* once more, and with no fork under way */
+    for (int i = 0; i < 3; i++) hw_runtime_discard(&runtime, threads[i]);
+    check_given_back();
+}
+
+RUNTIME_TESTS({ "fork", a_forked_child_goes_on }, { "ready", whoever_comes_back_during_a_fork_waits_for_no_lock })
