@@ -56,6 +56,23 @@ TEST(a_thread_is_fresh_until_it_blocks_and_then_has_the_whole_burst)
     world_end();
 }
 
+TEST(threads_that_are_never_born_leave_others_their_first_time)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *announced = NULL;
+    for (int i = 0; i < 20; i++) announced = world_thread(HW_READY, true);
+    advance(MS(2000));
+    tick();
+    check_all();
+    CHECK_EQUAL(0, s->unborn);
+    struct hw_thread *thread = world_thread(HW_SUSPENDED, true);
+    CHECK_EQUAL(hw_policy_fresh_burst_ns(&s->policy, 0), thread->burst_ns);
+    resumed(announced); /* it was alive after all */
+    check_all();
+    CHECK_EQUAL(1, s->unborn);
+    world_end();
+}
+
 TEST(a_cpu_bound_thread_that_naps_stays_batch)
 {
     world_start(HW_FAIR);
@@ -105,4 +122,5 @@ TEST(a_class_set_by_hand_goes_before_what_was_measured)
 TESTS({ "collection", a_collection_makes_nobody_batch }, { "fresh", a_fresh_thread_gives_way_to_nobody_until_it_is_batch },
       { "proven", a_thread_is_fresh_until_it_blocks_and_then_has_the_whole_burst },
       { "naps", a_cpu_bound_thread_that_naps_stays_batch }, { "worker", a_worker_is_interactive_again_soon_after_heavy_work },
-      { "class", a_class_set_by_hand_goes_before_what_was_measured })
+      { "class", a_class_set_by_hand_goes_before_what_was_measured },
+      { "stillborn", threads_that_are_never_born_leave_others_their_first_time })
