@@ -12,10 +12,24 @@ struct mark {
     uint64_t session;
 };
 
+static VALUE held_back; /* {Object => :never} */
+
 static VALUE
 text_of(VALUE name)
 {
     return rb_obj_as_string(name);
+}
+
+static VALUE
+no_text(VALUE unused, VALUE error)
+{
+    return Qnil;
+}
+
+static VALUE
+text_if_any(RB_BLOCK_CALL_FUNC_ARGLIST(unused, name))
+{
+    return rb_rescue(text_of, name, no_text, Qnil);
 }
 
 static uint32_t
@@ -24,12 +38,9 @@ name_number(VALUE name)
     static uint32_t names; /* so that marks leave room for frames */
     if (SYMBOL_P(name)) name = rb_sym2str(name);
     if (!RB_TYPE_P(name, T_STRING)) {
-        int state = 0;
-        name = rb_protect(text_of, name, &state);
-        if (state) {
-            rb_set_errinfo(Qnil);
-            return HW_STRING_OTHERS;
-        }
+        /* What other threads raise meanwhile, a timeout say, comes after it: it would be taken for an error of to_s. */
+        name = rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &held_back, text_if_any, name);
+        if (NIL_P(name)) return HW_STRING_OTHERS;
     }
     if (names > HW_STRINGS_MOST / 4) return hw_strings_find(&hw_strings, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
     uint32_t before = hw_strings.count;
@@ -116,6 +127,10 @@ end_begun_mark(VALUE self, VALUE begun, VALUE name)
 void
 hw_mark_init(VALUE headway, VALUE native)
 {
+    rb_gc_register_address(&held_back);
+    held_back = rb_hash_new();
+    rb_hash_aset(held_back, rb_cObject, ID2SYM(rb_intern("never")));
+    rb_obj_freeze(held_back);
     rb_define_singleton_method(native, "begin_mark", begin_mark, 1);
     rb_define_singleton_method(native, "begin_part", begin_part, 1);
     rb_define_singleton_method(native, "end_mark", end_begun_mark, 2);

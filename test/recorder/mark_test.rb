@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "harness/recorder_test"
+require "timeout"
 
 # Headway.mark: spans and instants of the program's own.
 class RecorderMarkTest < Harness::RecorderTest
@@ -44,6 +45,22 @@ class RecorderMarkTest < Harness::RecorderTest
     end
     assert_equal 8, trace[:marks].size
     assert_includes trace[:marks].map { |mark| mark[:name] }, "17"
+  end
+
+  def test_what_comes_while_a_name_is_asked_for_is_not_taken_for_its_fault
+    slow = Object.new
+    def slow.to_s = "slow".tap { sleep 0.05 }
+    leaving = Object.new
+    def leaving.to_s = throw(:out, 1)
+    recorded do
+      assert_raises(Timeout::Error) { Timeout.timeout(0.01) { Headway.mark(slow) { sleep } } }
+      struck, killed = Array.new(2) { Thread.new { Headway.mark(slow) { sleep } } }.each { _1.report_on_exception = false }
+      sleep 0.01
+      struck.raise(IOError)
+      assert_raises(IOError) { struck.join(patience(5)) }
+      assert killed.kill.join(patience(5)), "it goes on"
+      assert_equal 1, catch(:out) { Headway.mark(leaving) }
+    end
   end
 
   def test_names_are_bounded
