@@ -25,7 +25,7 @@ module Headway
     private_constant :FINISHED, :TIMING, :OPTIONS
 
     # @param app [#call]
-    # @param route [#call, nil] given env, names the request's class; default: {Route}
+    # @param route [#call, nil] given env, names the request's class; where it gives nil, and by default, {Route} does
     # @param sample [Numeric] share of requests that are looked at, 0 to 1
     # @param server_timing [Boolean] whether the response says it, to whoever asked
     # @param wait_threshold [Numeric, nil] seconds: a request that waited longer for the GVL makes the flight recorder dump
@@ -112,7 +112,8 @@ module Headway
       return if work.nil? || work.finished?
 
       work.status ||= status
-      work.name = (Integrations::Guard.guard("Headway::Rack") { @route.call(env).to_s } if @route) || @routes.name(env, work.status)
+      own = Integrations::Guard.guard("Headway::Rack") { @route.call(env).to_s } if @route
+      work.name = own.nil? || own.empty? ? @routes.name(env, work.status) : own
       work.finish(error)
       Integrations::Guard.masked("Headway::Rack") { Recorder::Alarm.ring("request") } if @wait_threshold && work.waiting > @wait_threshold
     end

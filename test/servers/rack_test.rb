@@ -97,8 +97,10 @@ class RackTest < Harness::RecorderTest
         named = []
         asked = Headway::Work.subscribe { |work| named << work.name }
         2.times { assert_equal ["fine"], Rack::MockRequest.new(app).get("/").body.lines }
+        nameless = Headway::Rack.new(->(_env) { [200, {}, ["fine"]] }, route: ->(env) { env["a route of ours"] })
+        Rack::MockRequest.new(nameless).get("/")
         Headway::Work.unsubscribe(asked)
-        assert_equal ["GET /", "GET /"], named, "as if it had no route"
+        assert_equal ["GET /"] * 3, named, "as if it had no route"
         odd = Headway::Rack.new(->(_env) { [Object, nil, ["odd"]] }, server_timing: true)
         assert_equal [Object, nil, ["odd"]], odd.call(environment)
         assert_equal 200, app.call(environment("rack.response_finished" => [].freeze, "PATH_INFO" => "\xff", "REQUEST_METHOD" => nil))[0]
@@ -198,6 +200,18 @@ class RackTest < Harness::RecorderTest
     names = Array.new(2000) { |number| route.name(environment("PATH_INFO" => "/x#{number}")) }.uniq
     assert_operator names.size, :<=, 501
     assert_equal "(others)", names.last
+  end
+
+  def test_what_scanners_ask_for_takes_no_room_of_routes
+    routed = environment("action_dispatch.route_uri_pattern" => "/users/:id(.:format)")
+    answered = Headway::Rack::Route.new
+    600.times { |number| answered.name(environment("PATH_INFO" => "/#{number}x"), 301) }
+    under_way = Headway::Rack::Route.new
+    600.times { |number| under_way.name(environment("PATH_INFO" => "/#{number}x")) }
+    [answered, under_way].each { |route| assert_equal "GET /users/:id", route.name(routed, 200) }
+    assert_equal "GET /fine", under_way.name(environment("PATH_INFO" => "/fine"), 200)
+    names = Array.new(100) { |number| under_way.name(environment("PATH_INFO" => "/assets/#{number}x"), 200) }.uniq
+    assert_operator names.size, :<, Headway::Metrics::WorkSeries::CLASSES, "there is room for routes among the classes of metrics"
   end
 
   def test_a_place_that_is_taken_back_between_two_of_them_is_known

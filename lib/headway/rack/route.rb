@@ -15,13 +15,41 @@ module Headway
       TARGETS = %i[controller action format].freeze
       PARAMETERS = "action_dispatch.request.path_parameters"
       MOST_NAMES = 500
+      MOST_STRAY_PATHS = 25 # where a framework tells routes: half of the classes that metrics keep apart
       LONGEST = 200 # characters of a path
       OTHERS = "(others)"
-      private_constant :METHODS, :IDENTIFIER, :FORMAT, :PLACE, :TARGETS, :PARAMETERS, :MOST_NAMES, :LONGEST, :OTHERS
+      private_constant :METHODS, :IDENTIFIER, :FORMAT, :PLACE, :TARGETS, :PARAMETERS, :MOST_NAMES, :MOST_STRAY_PATHS, :LONGEST, :OTHERS
 
+      # Names of one kind, a bounded number of them: scanners ask for thousands.
+      class Names
+        def initialize
+          @names = {}
+          @of_paths = {}
+        end
+
+        # @return [String] one of {OTHERS} once there are so many
+        def one(name, most = MOST_NAMES)
+          @names[name] || (@names.size < most ? @names[name] = name : OTHERS)
+        end
+
+        # A path that comes often is looked at once.
+        def of_path(method, path, most)
+          paths = @of_paths[method] ||= {}
+          paths[path] || one("#{method} #{yield path}", most).tap do |name|
+            paths[path] = name if paths.size < MOST_NAMES && path.size <= LONGEST
+          end
+        end
+
+        def empty? = @names.empty?
+      end
+      private_constant :Names
+
+      # None takes the others' room: what was asked for before the first route is known, or is answered in front of the router, as
+      # redirects and files are, is anybody's to make up.
       def initialize
-        @names = {}
-        @paths = {}
+        @routes = Names.new
+        @paths = Names.new
+        @provisional = Names.new
       end
 
       # Where a mounted engine or application is has to be seen as soon as it has answered: the innermost is the first to.
@@ -38,10 +66,15 @@ module Headway
       # @return [String] such as "GET /users/:id"; of a bounded number
       def name(env, status = nil)
         route = framework_route(env)
-        return bounded(route) if route
+        return @routes.one(route) if route
 
         method = METHODS.fetch(env["REQUEST_METHOD"], "OTHER")
-        status == 404 ? "#{method} (not found)" : by_path(method, env["SCRIPT_NAME"], env["PATH_INFO"])
+        return "#{method} (not found)" if status == 404
+
+        path = whole(env["SCRIPT_NAME"], env["PATH_INFO"])
+        return @provisional.of_path(method, path, MOST_NAMES) { pattern(path) } unless status
+
+        @paths.of_path(method, path, @routes.empty? ? MOST_NAMES : MOST_STRAY_PATHS) { pattern(path) }
       end
 
       private
@@ -90,15 +123,6 @@ module Headway
         pattern("/#{parts.first(more).join("/")}") if more.positive?
       end
 
-      # A path that comes often is looked at once.
-      def by_path(method, script, path)
-        path = whole(script, path)
-        paths = @paths[method] ||= {}
-        paths[path] || bounded("#{method} #{pattern(path)}").tap do |name|
-          paths[path] = name if paths.size < MOST_NAMES && path.size <= LONGEST
-        end
-      end
-
       def whole(script, path)
         script.nil? || script.empty? ? path.to_s : "#{script.b}#{path.to_s.b}".force_encoding(Encoding::UTF_8)
       end
@@ -108,11 +132,6 @@ module Headway
 
         named = path.dup.force_encoding(Encoding::UTF_8).scrub.gsub(IDENTIFIER, "/:id") # servers give it as bytes
         named.size > LONGEST ? "#{named[0, LONGEST]}…" : named
-      end
-
-      # Once there are so many, a new one is one of the others: scanners ask for thousands.
-      def bounded(name)
-        @names[name] || (@names.size < MOST_NAMES ? @names[name] = name : OTHERS)
       end
     end
   end
