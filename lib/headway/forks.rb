@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "integrations/guard"
+
 module Headway
   # Tells what has threads or fibers of its own that it is in a forked child, where they are not: pools, fiber schedulers, reporters
   # of metrics, autotune.
@@ -14,11 +16,18 @@ module Headway
       end
 
       def after_fork_in_child
-        @watched.keys.each(&:start_afresh)
+        @watched.keys.each { |object| start(object) }
       end
 
       def after_daemon
-        @watched.keys.each { |object| object.start_afresh if @watched[object] }
+        @watched.keys.each { |object| start(object) if @watched[object] }
+      end
+
+      private
+
+      # The program's fork is not to fail because a thread of ours can't be made.
+      def start(object)
+        Integrations::Guard.guard("#{object.is_a?(Module) ? object : object.class} after a fork") { object.start_afresh }
       end
     end
 

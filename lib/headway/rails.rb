@@ -2,6 +2,7 @@
 
 require_relative "work"
 require_relative "integrations/options"
+require_relative "integrations/recording"
 require_relative "rails/active_jobs"
 require_relative "rails/markers"
 require_relative "rails/queries"
@@ -60,7 +61,7 @@ module Headway
 
       def start_headway(options)
         Headway.start(**Integrations::Options.start(options))
-        Recorder.start(**options[:recorder]) if options[:recorder] && Headway.started?
+        Integrations::Recording.start(options[:recorder]) if options[:recorder] && Headway.started?
       end
 
       def unsubscribe(name)
@@ -71,7 +72,8 @@ module Headway
       def publish(work)
         ActiveSupport::Notifications.instrument(event(work), work: work)
       rescue ActiveSupport::Notifications::InstrumentationSubscriberError => error
-        raise error.exceptions.find { |each| !each.is_a?(StandardError) } || error # a timeout that struck beside an error of theirs
+        # A timeout that struck beside an error of theirs.
+        raise error.exceptions.find { |each| !each.is_a?(StandardError) && !each.is_a?(ScriptError) } || error
       end
 
       def event(work) = "#{work.kind}.headway"

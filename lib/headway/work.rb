@@ -27,7 +27,8 @@ module Headway
     class << self
       # @return [Work, nil] what the current thread works at
       def current
-        Thread.current[CURRENT]
+        work = Thread.current[CURRENT]
+        work unless work&.finished? # something struck before it had given its thread back
       end
 
       # @return [Boolean] whether the current thread is in an application that answers a request: one that it makes of itself
@@ -103,7 +104,7 @@ module Headway
 
       def tell(subscriber, work)
         subscriber.call(work)
-      rescue StandardError => error
+      rescue StandardError, ScriptError => error # a method that isn't implemented, a file that isn't there
         Integrations::Guard.note("a subscriber of Headway::Work", error)
       end
     end

@@ -64,6 +64,27 @@ class AccountTest < Harness::TrapTest
     end
   end
 
+  def test_a_subscriber_s_missing_file_or_method_breaks_nothing
+    with_headway do
+      missing = [-> { require "headway/no such file" }, -> { raise NotImplementedError }].map { |fault| Headway::Work.subscribe { fault.call } }
+      capture_io { Headway::Work.start(:job, "Mail").finish }
+      assert_nil Headway::Work.current
+    ensure
+      missing.each { |subscriber| Headway::Work.unsubscribe(subscriber) }
+    end
+  end
+
+  def test_work_that_was_struck_as_it_ended_is_not_what_its_thread_is_at_for_good
+    with_headway do
+      work = Headway::Work.start(:job, "Mail")
+      work.account.finish # and then something was raised
+      assert_nil Headway::Work.current
+      refute_predicate Headway::Work, :answering?
+      Headway::Work.start(:job, "Post").finish
+      assert_nil Headway::Work.current
+    end
+  end
+
   def test_on_another_thread_its_times_are_as_its_own_saw_them_last
     with_headway do
       work = Headway::Work.start(:job, "Mail")

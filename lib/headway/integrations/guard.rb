@@ -21,7 +21,7 @@ module Headway
         # @return what the block returns; nil after an error
         def guard(part)
           yield
-        rescue StandardError => error
+        rescue StandardError, ScriptError => error
           note(part, error)
         end
 
@@ -34,7 +34,7 @@ module Headway
           fault = nil
           Thread.handle_interrupt(HELD_BACK) do
             yield
-          rescue StandardError => error
+          rescue StandardError, ScriptError => error
             fault = error
             nil
           end
