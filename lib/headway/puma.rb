@@ -2,6 +2,7 @@
 
 require_relative "integrations/guard"
 require_relative "integrations/options"
+require_relative "integrations/recording"
 require_relative "integrations/worker"
 require_relative "puma/accept_delay"
 require_relative "puma/threads"
@@ -52,7 +53,7 @@ module Headway
         @log = Integrations::Log.new(interval) { |line| log.log(line) } if interval && Headway.supported?
         return unless Headway.start(**Integrations::Options.start(@options))
 
-        Recorder.start(**@options[:recorder]) if @options[:recorder]
+        Integrations::Recording.start(@options[:recorder]) if @options[:recorder]
         log.log("* Headway #{VERSION}: policy #{Headway.policy}, quantum #{Headway.quantum_ms} ms, preempt #{Headway.preempt}")
       end
 

@@ -9,7 +9,7 @@ module Headway
   #
   #   Headway::Recorder.start(file: "out.headway")                          # streams everything to the file
   #   Headway::Recorder.start(file: "out.headway", mode: :flight,           # keeps the last million events ...
-  #                           wait_threshold: 0.5, on_signal: "USR2")       # ... and writes them when something happens
+  #                           wait_threshold: 0.5, on_signal: "PROF")       # ... and writes them when something happens
   #
   # A forked child writes a file of its own: out.PID.headway. Given a directory, each process writes HOST-PID-TIME.headway there, so
   # that a fleet may share one.
@@ -27,7 +27,7 @@ module Headway
       # @param seconds [Numeric, nil] mode flight leaves out of a dump what is older than so many seconds
       # @param wait_threshold [Numeric, nil] seconds; mode flight dumps when a wait has lasted that long, while it lasts. A native
       #   thread does it, which needs no GVL
-      # @param on_signal [String, nil] mode flight dumps at this signal, such as "USR2"
+      # @param on_signal [String, nil] mode flight dumps at this signal, such as "PROF"
       # @return [Boolean] whether it records now; {Headway.notices} says why when it doesn't
       # @raise [SettingError] a value that means nothing
       def start(file: nil, events: Options::EVENTS, seconds: nil, mode: nil, wait_threshold: nil, on_signal: nil)

@@ -3,6 +3,7 @@
 require "sidekiq"
 require_relative "work"
 require_relative "integrations/options"
+require_relative "integrations/recording"
 require_relative "integrations/log" if Headway.supported?
 
 module Headway
@@ -47,7 +48,7 @@ module Headway
       def start(config, options, log)
         return unless Headway.started? || Headway.start(**Integrations::Options.start(options))
 
-        Recorder.start(**options[:recorder]) if options[:recorder]
+        Integrations::Recording.start(options[:recorder]) if options[:recorder]
         log&.start
         config.logger.info("Headway #{VERSION}: policy #{Headway.policy}, quantum #{Headway.quantum_ms} ms, preempt #{Headway.preempt}")
       end
@@ -62,7 +63,7 @@ module Headway
       # An embedded one ends before its process, which may record on.
       def stop(options, log)
         log&.stop
-        Recorder.stop if options[:recorder]
+        Integrations::Recording.stop if options[:recorder]
       end
     end
 

@@ -39,6 +39,19 @@ class RunRecordTest < Minitest::Test
     end
   end
 
+  def test_the_application_s_own_recorder_does_not_end_it
+    in_directory do |directory|
+      code = "require 'headway/integrations/recording'; own = Headway::Integrations::Recording; own.start({ mode: :flight }); #{PROGRAM}own.stop; " \
+             "Thread.new { Thread.current.name = 'afterwards' }.join"
+      result = headway_ruby(code, "--record=out.headway", chdir: directory)
+
+      assert result.status.success?, result.err
+      assert_match(%r{\Aheadway: the configuration's recorder is left out: headway run records everything, to /.+/out\.headway\n\z}, result.err)
+      names = Headway::Trace.open(File.join(directory, "out.headway")).to_h[:threads].map { |row| row[:name] }
+      assert_empty %w[napper afterwards] - names
+    end
+  end
+
   def test_children_write_files_of_their_own
     in_directory do |directory|
       code = "#{PROGRAM}fork { #{PROGRAM} }; Process.wait; system(RbConfig.ruby, '-e', #{PROGRAM.dump}); exec(RbConfig.ruby, '-e', #{PROGRAM.dump})"

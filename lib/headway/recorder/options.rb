@@ -51,7 +51,7 @@ module Headway
           short = name.to_s.delete_prefix("SIG")
           return short if Signal.list.key?(short)
 
-          raise SettingError, "on_signal is #{name.inspect[0, 60]}: give the name of a signal, such as USR2"
+          raise SettingError, "on_signal is #{name.inspect[0, 60]}: give the name of a signal, such as PROF"
         end
       end
     end

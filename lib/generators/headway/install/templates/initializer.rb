@@ -23,8 +23,9 @@ Rails.application.configure do
   # config.headway.route = ->(env) { "#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]}" }
 
   # A recorder; Rails' queries, templates, cache calls, jobs and actions become spans in its traces. This one keeps the last
-  # million events and writes them to a file when a request has waited for longer than wait_threshold seconds in all.
-  # config.headway.recorder = { mode: :flight, file: Rails.root.join("log/headway.headway").to_s }
+  # million events and writes them to a file when a request has waited for longer than wait_threshold seconds in all. %p is the
+  # process id: each process, a console too, has a recorder of its own.
+  # config.headway.recorder = { mode: :flight, file: Rails.root.join("log/headway-%p.headway").to_s }
   # config.headway.wait_threshold = 0.5
   # config.headway.markers = true
 end
