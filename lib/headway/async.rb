@@ -29,5 +29,11 @@ module Headway
     def run(...) = Headway.interactive { super }
   end
 
-  Async::Scheduler.prepend(AsyncOverlay) if RUBY_VERSION >= "3.4" && Headway.supported?
+  if RUBY_VERSION >= "3.4" && Headway.supported?
+    if Async::Scheduler.instance_method(:initialize).parameters.any? { |kind, name| kind == :keyrest || name == :worker_pool }
+      Async::Scheduler.prepend(AsyncOverlay)
+    else
+      Notices.add("headway/async does nothing: Async #{Async::VERSION} takes no worker_pool; 2.21.1 and newer do")
+    end
+  end
 end

@@ -56,6 +56,17 @@ class ControlRecordTest < Minitest::Test
     assert_match(/mode     flight\nfile     none\n/, record(pid, "stop").out)
   end
 
+  def test_a_file_of_any_name
+    pid = program("ready; sleep").pid
+    named = File.join(@directory, "caf\u00e9.headway")
+    locale = { "HEADWAY_CONTROL_DIR" => @sockets, "LC_ALL" => "C" }
+    assert_quiet_success headway("ctl", pid.to_s, "record", "start", named, env: locale)
+    assert_quiet_success headway("ctl", pid.to_s, "record", "stop", env: locale)
+    assert_nil trace(named)[:processes].first[:damage]
+    odd = File.join(@directory, "\xff".b)
+    assert_bad_usage(/can't be told .*: give a name in UTF-8/, headway("ctl", pid.to_s, "record", "start", odd, env: locale))
+  end
+
   def test_the_recording_goes_on_to_the_end_of_the_process
     program = program("Thread.new { sleep 0.001 while true }.name = 'napper'; ready; gets; Process.wait(fork { Thread.new { }.join })",
                       input: true)

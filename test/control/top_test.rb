@@ -27,6 +27,15 @@ class TopTest < Minitest::Test
     assert_equal [1, programs.map(&:pid).sort], [rows["schema"], rows["processes"].map { |row| row["pid"] }]
   end
 
+  def test_lists_a_process_with_a_name_of_any_bytes
+    program = program("#{BUSY.lines.take(1).join}$0 = \"caf\u00e9 \\xff\".b; ready; sleep")
+    [{ "LC_ALL" => "C" }, {}].each do |locale|
+      listed = headway("top", "--json", env: { "HEADWAY_CONTROL_DIR" => @sockets, **locale })
+      assert_quiet_success listed
+      assert_equal [[program.pid, "café ?"]], JSON.parse(listed.out)["processes"].map { |row| row.values_at("pid", "command") }
+    end
+  end
+
   def test_lists_nothing
     result = top
 

@@ -128,6 +128,18 @@ class MetricsAdaptersTest < Harness::TrapTest
     server&.close
   end
 
+  def test_statsd_is_told_later_what_came_while_its_host_was_not_known
+    server = UDPSocket.new.tap { |socket| socket.bind("127.0.0.1", 0) }
+    adapter = Adapters::StatsD.new("no.such.host.invalid", server.addr[1])
+    counted = [Headway::Metrics::Family.new("a_total", :counter, "A.", { {} => 3 })]
+    assert_raises(SocketError) { adapter.report(counted) }
+    adapter.instance_variable_set(:@host, "127.0.0.1")
+    adapter.report(counted)
+    assert_equal ["a_total:3|c"], receive(server)
+  ensure
+    server&.close
+  end
+
   def test_what_came_since_the_last_report_is_said_as_the_process_ends_a_forked_one_too_and_as_headway_stops
     server = UDPSocket.new.tap { |socket| socket.bind("127.0.0.1", 0) }
     run = Harness::RubyProcess.eval(<<~RUBY)

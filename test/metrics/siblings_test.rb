@@ -52,6 +52,16 @@ class MetricsSiblingsTest < Minitest::Test
     assert_equal({ { worker: "w", x: "y" } => 2 }, series("b_total"))
   end
 
+  def test_others_are_read_where_no_locale_is_set
+    write(Process.ppid, FILE.sub("\"y\"", "\"caf\u00e9\""))
+    before = Encoding.default_external
+    read_as = ->(encoding) { capture_io { Encoding.default_external = encoding } } # Ruby warns of it
+    read_as.(Encoding::US_ASCII)
+    assert_equal({ { worker: "w", x: "caf\u00e9" } => 2 }, series("b_total"))
+  ensure
+    read_as.(before)
+  end
+
   def test_a_gauge_that_is_no_number_keeps_nothing_back
     odd = Struct.new(:families).new([Headway::Metrics::Family.new("odd", :gauge, "Odd.", { {} => Float::NAN })])
     ask = asked do

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require "tmpdir"
 require "zlib"
 require "harness/isolated_test"
 require "headway"
@@ -25,6 +26,23 @@ class OffloadAsyncTest < Harness::IsolatedTest
         assert_instance_of Headway::OffloadPool, pool
         assert_includes Fiber.scheduler.singleton_class.ancestors.first(1), Headway::OffloadPool::Hook
         exercise(pool)
+      end
+    end
+
+    def test_an_async_without_pools_is_left_as_it_is
+      Dir.mktmpdir do |directory|
+        File.write(File.join(directory, "async.rb"), <<~RUBY)
+          module Async
+            VERSION = "2.20.0"
+            class Scheduler
+              def initialize(parent = nil, selector: nil) = @parent = parent
+            end
+          end
+        RUBY
+        $LOAD_PATH.unshift(directory)
+        _, err = capture_io { require "headway/async" }
+        assert_match(%r{\Aheadway: headway/async does nothing: Async 2\.20\.0 takes no worker_pool; }, err)
+        assert Async::Scheduler.new
       end
     end
 

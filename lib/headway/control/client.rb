@@ -65,7 +65,7 @@ module Headway
       # @return what the answer has under the name
       # @raise [ClientError] also when the answer is an error
       def request(message, name, limit: @limit)
-        answer = parse(exchange("#{JSON.generate(message)}\n", now + limit))
+        answer = parse(exchange("#{text_of(message)}\n", now + limit))
         raise ClientError, answer[:error] if answer[:error]
 
         answer.fetch(name)
@@ -77,6 +77,21 @@ module Headway
         raise ClientError, "process #{@pid} cannot be asked: #{Reason.of(error)}"
       rescue KeyError, JSON::ParserError
         raise ClientError, "process #{@pid} gave an answer that makes no sense: is its Headway of another version?"
+      end
+
+      # A path is bytes to the system, whatever the locale takes them for; JSON has but UTF-8.
+      def text_of(message)
+        JSON.generate(in_utf8(message))
+      rescue JSON::GeneratorError
+        raise ClientError, "process #{@pid} can't be told #{message.values.first.to_s.scrub.inspect[0, 200]}: give a name in UTF-8"
+      end
+
+      def in_utf8(value)
+        case value
+        when Hash then value.transform_values { |each| in_utf8(each) }
+        when String then value.dup.force_encoding(Encoding::UTF_8)
+        else value
+        end
       end
 
       def exchange(line, deadline)

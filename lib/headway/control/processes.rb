@@ -41,7 +41,7 @@ module Headway
         # @return [String, nil] the command line of a process, as `ps` would show it
         def command_of(pid)
           words = File.binread("/proc/#{pid}/cmdline", 4096).to_s.split("\0")
-          words.empty? ? nil : words.join(" ").scrub("?").strip
+          words.empty? ? nil : words.join(" ").force_encoding(Encoding::UTF_8).scrub("?").strip
         rescue SystemCallError
           nil
         end

@@ -42,8 +42,8 @@ module Headway
         # @param families [Array<Family>]
         # @return [void]
         def report(families)
+          socket = Addrinfo.udp(@host, @port).connect # first: while the host isn't known, all is still to be told
           lines = @deltas.flat(families).filter_map { |change| line(change) unless change.type == :counter && change.number.zero? }
-          socket = Addrinfo.udp(@host, @port).connect
           pack(lines).each { |text| socket.write(text) }
         rescue Errno::ECONNREFUSED
           nil # nobody listens yet; the next report may find somebody
