@@ -55,7 +55,12 @@ class MetricsSiblingsTest < Minitest::Test
   def test_others_are_read_where_no_locale_is_set
     write(Process.ppid, FILE.sub("\"y\"", "\"caf\u00e9\""))
     before = Encoding.default_external
-    read_as = ->(encoding) { capture_io { Encoding.default_external = encoding } } # Ruby warns of it
+    read_as = lambda do |encoding|
+      verbose, $VERBOSE = $VERBOSE, nil # Ruby warns of it
+      Encoding.default_external = encoding
+    ensure
+      $VERBOSE = verbose
+    end
     read_as.(Encoding::US_ASCII)
     assert_equal({ { worker: "w", x: "caf\u00e9" } => 2 }, series("b_total"))
   ensure
