@@ -96,7 +96,7 @@ module Headway
       # @api private
       # @return [void]
       def start_afresh
-        Integrations::Guard.guard("autotune in a forked child") { @current&.go_on }
+        @current&.go_on
       end
 
       # @return [Boolean] whether the environment forbids it

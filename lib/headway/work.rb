@@ -92,7 +92,9 @@ module Headway
       # @return [void]
       def publish(work)
         Integrations::Guard.masked("Headway's own count of works") { @masked.each { |block| block.call(work) } } unless @masked.empty?
-        @subscribers.each { |subscriber| tell(subscriber, work) if wanted?(subscriber, work) }
+        @subscribers.each do |subscriber|
+          Integrations::Guard.guard("a subscriber of Headway::Work") { subscriber.call(work) } if wanted?(subscriber, work)
+        end
       end
 
       private
@@ -100,12 +102,6 @@ module Headway
       def wanted?(subscriber, work)
         wanted = @wanted[subscriber] or return true
         Integrations::Guard.masked("Headway's own count of works") { wanted.call(work) }
-      end
-
-      def tell(subscriber, work)
-        subscriber.call(work)
-      rescue StandardError, ScriptError => error # a method that isn't implemented, a file that isn't there
-        Integrations::Guard.note("a subscriber of Headway::Work", error)
       end
     end
 

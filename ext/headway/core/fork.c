@@ -26,16 +26,14 @@ tell_late(struct hw_runtime *rt)
 }
 
 /* Of this and the end of the fork one comes later, and tells: whoever has put itself on the list looks once more whether it is over. */
-bool
-hw_runtime_ready_late(struct hw_runtime *rt, struct hw_thread *thread)
+void
+hw_runtime_tell_later(struct hw_runtime *rt, struct hw_thread *thread)
 {
-    if (!atomic_load_explicit(&rt->forking, memory_order_relaxed)) return false;
-    if (atomic_exchange(&thread->late, true)) return true;
+    if (atomic_exchange(&thread->late, true)) return;
     struct hw_thread *first = atomic_load(&rt->late);
     do thread->late_next = first;
     while (!atomic_compare_exchange_weak(&rt->late, &first, thread));
     if (!atomic_load(&rt->forking)) tell_late(rt);
-    return true;
 }
 
 void

@@ -126,7 +126,10 @@ hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event 
     struct hw_scheduler *scheduler = &rt->scheduler;
     struct hw_thread *next = NULL;
 
-    if (event == HW_EVENT_READY && hw_runtime_ready_late(rt, thread)) return;
+    if (event == HW_EVENT_READY && atomic_load_explicit(&rt->forking, memory_order_relaxed)) {
+        hw_runtime_tell_later(rt, thread);
+        return;
+    }
     if (event == HW_EVENT_RESUMED) hw_pull_ends(thread);
     hw_fetch(&rt->recorder.ring.head, sizeof(uint64_t));
     hw_fetch(rt, offsetof(struct hw_runtime, scheduler.attribution.held_ns[8]));

@@ -152,8 +152,8 @@ void hw_signal_restore(void);
 bool hw_signal_installed(void); /* false when somebody has replaced the handler */
 int hw_signal_number(void);
 
-/* fork.c: handlers for pthread_atfork; and, from a hook: whether a fork is under way, after which the thread will be told ready */
-bool hw_runtime_ready_late(struct hw_runtime *runtime, struct hw_thread *thread);
+/* fork.c: handlers for pthread_atfork; and from a hook during a fork: the thread is told ready when that is over */
+void hw_runtime_tell_later(struct hw_runtime *runtime, struct hw_thread *thread);
 void hw_runtime_before_fork(struct hw_runtime *runtime);
 void hw_runtime_after_fork_parent(struct hw_runtime *runtime);
 void hw_runtime_after_fork_child(struct hw_runtime *runtime);
