@@ -112,7 +112,7 @@ module Headway
 
       # @return [Array<Family>] all there is now. A source that fails is left out, and named in {Headway.notices}
       def collect
-        @sources.flat_map { |source| families_of(source) }.reject { |family| family.series.empty? }
+        @sources.flat_map { |source| families_of(source) }
       end
 
       # @return [String] the same in Prometheus's text format
@@ -123,7 +123,7 @@ module Headway
       private
 
       def families_of(source)
-        source.families
+        source.families.map(&:in_utf8).reject { |family| family.series.empty? }
       rescue StandardError, ScriptError => error
         Notices.add("the metrics of #{source.class} are missing: #{error.message.lines.first.to_s.chomp}")
         []

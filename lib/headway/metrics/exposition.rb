@@ -7,16 +7,26 @@ module Headway
       CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
       VALUE_ESCAPES = { "\\" => "\\\\", "\"" => "\\\"", "\n" => "\\n" }.freeze
       HELP_ESCAPES = VALUE_ESCAPES.except("\"").freeze
-      private_constant :VALUE_ESCAPES, :HELP_ESCAPES
+      NAME = /\A[a-zA-Z_:][a-zA-Z0-9_:]*\z/.freeze
+      LABEL = /\A[a-zA-Z_][a-zA-Z0-9_]*\z/.freeze
+      private_constant :VALUE_ESCAPES, :HELP_ESCAPES, :NAME, :LABEL
 
       class << self
         # @param families [Array<Family>]
-        # @return [String]
+        # @return [String] without those whose names Prometheus can't read, as for one of them it would take nothing of all; they are
+        #   named in {Headway.notices}
         def text(families)
-          families.map { |family| family_text(family) }.join
+          families.select { |family| legible?(family) }.map { |family| family_text(family) }.join
         end
 
         private
+
+        def legible?(family)
+          labels = family.series.each_key.flat_map(&:keys).uniq
+          odd = NAME.match?(family.name) ? labels.find { |label| !LABEL.match?(label) } : family.name
+          Notices.add("the metrics #{family.name} are left out: #{odd.to_s.inspect} is no name for Prometheus") if odd
+          odd.nil?
+        end
 
         def family_text(family)
           lines = family.series.flat_map do |labels, value|

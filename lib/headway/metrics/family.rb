@@ -10,6 +10,24 @@ module Headway
     # @!attribute series [Hash{Hash => Numeric, Distribution}] by labels (Symbol => String)
     Family = Struct.new(:name, :type, :help, :series)
 
+    class Family
+      # As every monitoring system takes it: for one wrong byte in a family of the program's own some refuse all families.
+      #
+      # @return [Family] the same in UTF-8
+      def in_utf8
+        in_utf8 = series.transform_keys { |labels| labels.to_h { |label, text| [Text.of(label).to_sym, Text.of(text)] } }
+        Family.new(Text.of(name), type, Text.of(help), in_utf8)
+      end
+    end
+
+    # What programs name something.
+    # @api private
+    module Text
+      # @param name [Object]
+      # @return [String] a new one, in valid UTF-8
+      def self.of(name) = name.to_s.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub
+    end
+
     # A histogram's values at one moment.
     #
     # @!attribute bounds [Array<Float>] seconds, ascending, without the infinite one

@@ -54,14 +54,12 @@ module Headway
 
       # The first label is the one that programs make up. A key is kept, so it must be nobody else's.
       def new_key(values)
-        key = values.map { |value| text(value) }
+        key = values.map { |value| Text.of(value) }
         return key if @values.key?(key) || @values.size < @most
 
         others = [OTHER, *key.drop(1)]
         @values.key?(others) || @values.size < 2 * @most ? others : Array.new(key.size, OTHER)
       end
-
-      def text(value) = value.to_s.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub
     end
 
     # Counts what only ever grows.

@@ -44,7 +44,7 @@ module Headway
       private
 
       def sums_of(name)
-        name = text(name)
+        name = Text.of(name)
         @lock.synchronize do
           name = OTHER unless @values.key?(name) || @values.size < @most
           @values[name] ||= Native::WorkSums.new(BOUNDS_NS)

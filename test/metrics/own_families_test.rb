@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require "harness/isolated_test"
+require "headway"
+require "metrics/promtool"
+require "tmpdir"
+
+# Families of the program's own, whatever bytes they have: nobody else's are missing for it. Each test in a process of its own.
+class MetricsOwnFamiliesTest < Harness::IsolatedTest
+  include Metrics::Promtool
+
+  LATIN = "caf\u00e9".encode(Encoding::ISO_8859_1).freeze
+
+  def register(*families) = Headway::Metrics.register(Struct.new(:families).new(families))
+
+  def family(name: "shop_total", help: "Shop.", label: :a, text: "b")
+    Headway::Metrics::Family.new(name, :counter, help, { { label => text } => 7 })
+  end
+
+  def scrape(endpoint = Headway::Metrics::Endpoint.new)
+    status, _, body = endpoint.call("REQUEST_METHOD" => "GET")
+    assert_equal 200, status, body
+    body.join.tap { |text| assert_valid_metrics(text) }
+  end
+
+  def test_help_and_labels_of_any_bytes_are_served_in_utf8
+    register(family(name: "a_total", help: "A\xff."), family(name: "b_total", help: LATIN), family(name: "c_total", text: "c\xff"),
+             family(name: "d_total", text: LATIN), family(name: "e_total", text: "e".encode(Encoding::UTF_16LE)),
+             family(name: "f_total", text: "caf\u00e9".b), family(name: :g_total, text: 5))
+    text = scrape
+    ["# HELP a_total A\ufffd.", "# HELP b_total caf\u00e9", "c_total{a=\"c\ufffd\"} 7", "d_total{a=\"caf\u00e9\"} 7", "e_total{a=\"e\"} 7",
+     "f_total{a=\"caf\ufffd\ufffd\"} 7", "g_total{a=\"5\"} 7"].each { |line| assert_includes text.lines(chomp: true), line }
+    assert_empty Headway.notices
+  end
+
+  # Prometheus takes nothing of a text with one such name in it.
+  def test_a_name_that_prometheus_cannot_read_is_left_out_with_one_notice
+    register(family(name: "a\xff_total"), family(name: "b total"), family(name: "c_total", label: LATIN.to_sym), family(name: "d_total"),
+             family(name: "e_total", label: :"e:e"))
+    text = nil
+    _, err = capture_io { text = Array.new(2) { scrape }.first }
+    assert_equal ["d_total"], text.scan(/^\S+_total/).grep_v(/\Aruby_gvl/).uniq
+    left_out = err.lines.map { |line| line[/\Aheadway: the metrics (.+) are left out: /, 1] }
+    assert_equal ["a\ufffd_total", "b total", "c_total", "e_total"], left_out
+    assert_includes err, "caf\u00e9"
+  end
+
+  def test_what_is_no_family_is_named_and_keeps_nothing_back
+    register(nil)
+    register(family)
+    text = nil
+    _, err = capture_io { text = Array.new(2) { scrape }.first }
+    assert_includes text, "shop_total{a=\"b\"} 7\n"
+    assert_match(/\Aheadway: the metrics of .+ are missing: .+\n\z/, err)
+  end
+
+  def test_siblings_are_told_too
+    Dir.mktmpdir("headway-own") do |directory|
+      Headway::Metrics.worker = 1
+      register(family(text: LATIN), family(name: "b_total", help: "B\xff."))
+      assert_includes scrape(Headway::Metrics::Endpoint.new(directory: directory)), "shop_total{worker=\"1\",a=\"caf\u00e9\"} 7\n"
+      assert_includes File.read(File.join(directory, "headway-#{Process.pid}.json"), encoding: Encoding::UTF_8), "caf\u00e9"
+    ensure
+      Headway::Metrics::Siblings.at(directory).stop
+    end
+  end
+end
