@@ -6,7 +6,7 @@ module Headway
     # @param error [Exception]
     # @return [String] the first line of its message, without what Ruby adds to the system's own words: its function and the path
     def self.of(error)
-      error.message.lines.first.to_s.chomp.sub(/ @ \w+( - .*)?\z| - [a-z]+\z/, "")
+      error.message.lines.first.to_s.scrub.chomp.sub(/ @ \w+( - .*)?\z| - [a-z]+\z/, "")
     end
   end
   private_constant :Reason

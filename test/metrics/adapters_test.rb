@@ -187,6 +187,19 @@ class MetricsAdaptersTest < Harness::TrapTest
     end
   end
 
+  def test_a_receiver_whose_reasons_have_any_bytes_is_asked_again
+    said = Queue.new
+    _, err = capture_io do
+      reporter = Headway::Metrics::Reporter.new(to: "nobody", every: 0.01) do
+        said << true
+        raise "caf\xe9"
+      end.start
+      2.times { assert said.pop(timeout: 20) }
+      reporter.stop
+    end
+    assert_equal "headway: metrics don't reach nobody: caf\ufffd\n", err
+  end
+
   def test_a_source_or_a_receiver_that_is_not_implemented_ends_no_reports
     reader, writer = IO.pipe
     source = Object.new.tap { |object| def object.families = raise(NotImplementedError, "none yet") }
