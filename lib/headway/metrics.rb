@@ -40,6 +40,18 @@ module Headway
 
         raise LoadError, "Headway's adapter needs the gem #{gem}: add it to the Gemfile", cause: nil
       end
+
+      # Tells a receiver each change by itself: one that it refuses, as a name is taken or none for it, keeps no other back. It isn't told
+      # again, as a part of it may have got there. (Guarded without a mask: receivers block, and start threads.)
+      #
+      # @api private
+      # @param to [String] who is told, for notices
+      # @param changes [Array<Deltas::Change>]
+      # @yieldparam change [Deltas::Change]
+      # @return [void]
+      def self.tell(to, changes)
+        changes.each { |change| Integrations::Guard.guard("#{change.name} for #{to}") { yield change } }
+      end
     end
   end
 end

@@ -35,7 +35,7 @@ module Headway
         # @param families [Array<Family>]
         # @return [void]
         def report(families)
-          @deltas.flat(families).each do |change|
+          Adapters.tell("OpenTelemetry", @deltas.flat(families)) do |change|
             attributes = change.labels.transform_keys(&:to_s)
             instrument = @instruments[change.name] ||= build(change)
             instrument.public_send(change.type == :gauge ? :record : :add, change.number, attributes: attributes)

@@ -42,7 +42,7 @@ module Headway
         # @param families [Array<Family>]
         # @return [void]
         def report(families)
-          @deltas.of(families).each do |change|
+          Adapters.tell("prometheus-client", @deltas.of(families)) do |change|
             metric = metric_of(change)
             case change.type
             when :gauge then metric.set(change.number, labels: change.labels)

@@ -44,7 +44,7 @@ module Headway
         def report(families)
           socket = Addrinfo.udp(@host, @port).connect # first: while the host isn't known, all is still to be told
           lines = @deltas.flat(families).filter_map { |change| line(change) unless change.type == :counter && change.number.zero? }
-          pack(lines).each { |text| socket.write(text) }
+          pack(lines).each { |text| write(socket, text) }
         rescue Errno::ECONNREFUSED
           nil # nobody listens yet; the next report may find somebody
         ensure
@@ -52,6 +52,13 @@ module Headway
         end
 
         private
+
+        # What no datagram can hold is in one by itself.
+        def write(socket, text)
+          socket.write(text)
+        rescue Errno::EMSGSIZE => error
+          Integrations::Guard.note("#{text[/[^:]+/]} for StatsD at #{@host}:#{@port}", error)
+        end
 
         def pack(lines)
           lines.each_with_object([]) do |line, texts|

@@ -28,7 +28,7 @@ module Headway
         # @return [void]
         def report
           @lock.synchronize do
-            @deltas.flat(Metrics.collect).each do |change|
+            Adapters.tell("Yabeda", @deltas.flat(Metrics.collect)) do |change|
               metric = metric_of(change)
               change.type == :gauge ? metric.set(change.labels, change.number) : metric.increment(change.labels, by: change.number)
             end
