@@ -3,7 +3,8 @@
 module Headway
   module Metrics
     # What has been added since the last look, for systems that add up by themselves. Gauges are as they are; one that is gone, as
-    # headway_info with other settings is, is 0 once, as such systems keep what they were told last.
+    # headway_info with other settings is, is 0 once, as such systems keep what they were told last. A forked child knows what its parent
+    # has told: what goes on from there is not told twice, and what began at zero is told whole.
     class Deltas
       # One change of one series.
       #
@@ -19,7 +20,6 @@ module Headway
       # @param families [Array<Family>]
       # @return [Array<Change>]
       def of(families)
-        forget_parent
         changes = families.flat_map do |family|
           family.series.map do |labels, value|
             value = since(family, labels, value) unless family.type == :gauge
@@ -45,12 +45,6 @@ module Headway
 
       private
 
-      # In a forked child counting begins at zero again.
-      def forget_parent
-        initialize unless @pid == ::Process.pid
-        @pid = ::Process.pid
-      end
-
       def gone(changes)
         before = @gauges
         @gauges = changes.select { |change| change.type == :gauge }.to_h { |gauge| [[gauge.name, gauge.labels], gauge] }
@@ -60,7 +54,8 @@ module Headway
       def since(family, labels, value)
         key = [family.name, labels]
         value = apart(value) if value.is_a?(Distribution)
-        before, @seen[key] = @seen[key], value
+        (process, before), @seen[key] = @seen[key], [family.process, value]
+        before = nil unless process == family.process
         return less(value, before) unless value.is_a?(Distribution)
 
         # A whole distribution starts anew when Headway does.

@@ -8,7 +8,9 @@ module Headway
     # @!attribute type [Symbol] :counter, :gauge or :histogram
     # @!attribute help [String] one line
     # @!attribute series [Hash{Hash => Numeric, Distribution}] by labels (Symbol => String)
-    Family = Struct.new(:name, :type, :help, :series)
+    # @!attribute process [Integer, nil] in which counting began at zero; nil: nobody knows, as with a program's own, which go on in what
+    #   it forks
+    Family = Struct.new(:name, :type, :help, :series, :process)
 
     class Family
       # As every monitoring system takes it: for one wrong byte in a family of the program's own some refuse all families.
@@ -16,7 +18,7 @@ module Headway
       # @return [Family] the same in UTF-8
       def in_utf8
         in_utf8 = series.transform_keys { |labels| labels.to_h { |label, text| [Text.of(label).to_sym, Text.of(text)] } }
-        Family.new(Text.of(name), type, Text.of(help), in_utf8)
+        Family.new(Text.of(name), type, Text.of(help), in_utf8, process)
       end
     end
 

@@ -30,12 +30,13 @@ module Headway
       def start_afresh
         @values = {}
         @lock = Mutex.new
+        @process = ::Process.pid
       end
 
       # @return [Family]
       def family
         series = @lock.synchronize { @values.to_h { |key, value| [@labels.zip(key).to_h, copy(value)] } }
-        Family.new(@name, type, @help, series)
+        Family.new(@name, type, @help, series, @process)
       end
 
       # @return [Array<Family>]

@@ -38,7 +38,8 @@ module Headway
           waits[{ @kind => name }] = Distribution.new(BOUNDS, *sums.delete(:wait))
           sums.each { |state, seconds| times[{ @kind => name, state: state.to_s }] = seconds }
         end
-        [Family.new(@name, :histogram, @help, waits), Family.new("ruby_gvl_#{@kind}_seconds_total", :counter, time_help, times)]
+        [Family.new(@name, :histogram, @help, waits, @process),
+         Family.new("ruby_gvl_#{@kind}_seconds_total", :counter, time_help, times, @process)]
       end
 
       private
