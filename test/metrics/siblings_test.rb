@@ -52,6 +52,13 @@ class MetricsSiblingsTest < Minitest::Test
     assert_equal({ { worker: "w", x: "y" } => 2 }, series("b_total"))
   end
 
+  # As Prometheus names one that has its own label's name. Without it two workers' series were one.
+  def test_a_label_worker_of_the_programs_own_keeps_its_value_under_another_name
+    write(Process.ppid, FILE.sub('[{"x": "y"}, 2]', '[{"worker": "a"}, 2], [{"worker": "b", "exported_worker": "c"}, 3]'))
+    assert_equal({ { worker: "w", exported_worker: "a" } => 2, { worker: "w", exported_exported_worker: "b", exported_worker: "c" } => 3 },
+                 series("b_total"))
+  end
+
   def test_others_are_read_where_no_locale_is_set
     write(Process.ppid, FILE.sub("\"y\"", "\"caf\u00e9\""))
     before = Encoding.default_external

@@ -141,8 +141,15 @@ module Headway
 
       def labelled(families, worker)
         families.map do |family|
-          Family.new(family.name, family.type, family.help, family.series.transform_keys { |labels| { worker: worker, **labels } })
+          Family.new(family.name, family.type, family.help, family.series.transform_keys { |labels| beside(labels, worker) })
         end
+      end
+
+      # A label of the program's own that has this name gets the one that Prometheus would give it.
+      def beside(labels, worker)
+        name = :worker
+        name = :"exported_#{name}" while labels.key?(name)
+        { worker: worker, **labels.transform_keys(worker: name) }
       end
     end
   end
