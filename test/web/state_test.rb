@@ -47,6 +47,25 @@ class WebStateTest < Minitest::Test
     assert_equal [200], answers.uniq
   end
 
+  # A timeout, say, which the server's thread survives.
+  def test_an_exception_at_any_step_holds_up_nobody_who_asks_later
+    [false, true].each do |answered_before|
+      (1..).find do |step|
+        processes = Headway::Web::Processes.new
+        processes.text { {} } if answered_before
+        processes.forget
+        struck = struck_at(step) { processes.text { {} } }
+        processes.forget
+        asked = Thread.new { processes.text { { asked: step } } }
+        assert asked.join(20), "step #{step}"
+        assert_includes asked.value, "\"asked\":#{step}"
+        !struck
+      ensure
+        asked&.kill&.join
+      end
+    end
+  end
+
   def test_a_stopped_headway_says_so
     refute_predicate Headway, :started?
     told = state(web)
@@ -135,5 +154,19 @@ class WebStateTest < Minitest::Test
     shipped = Gem::Specification.load(File.join(root, "headway.gemspec")).files
     needed = (Headway::Web::Assets.paths + Dir[File.join(root, "lib/headway/web/**/*.html")]).map { |path| path.delete_prefix("#{root}/") }
     assert_empty needed - shipped
+  end
+
+  private
+
+  # Whether the block took so many steps: lines, and calls of methods in C, before and after them.
+  def struck_at(step)
+    strike = Class.new(Exception)
+    trace = TracePoint.new(:line, :c_call, :c_return) do |point|
+      raise strike if point.path.end_with?("web/processes.rb") && (step -= 1).zero?
+    end
+    trace.enable { yield }
+    false
+  rescue strike
+    true
   end
 end

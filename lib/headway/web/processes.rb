@@ -24,18 +24,13 @@ module Headway
       # @yieldreturn [Hash] what else there is to tell
       # @return [String] JSON: the state of all processes
       def text(&more)
-        return @text if current?
+        return @text if current? || (@text && @pid == ::Process.pid && @lock.locked?)
 
-        if @text && @pid == ::Process.pid
-          return @text unless @lock.try_lock
-        else
-          @lock.lock
-        end
-        begin
+        # Not try_lock, between which and an ensure a server's timeout may strike, and the lock be held for good. Who finds it free and
+        # comes too late all the same waits for the answer.
+        @lock.synchronize do
           refresh(more) unless current?
           @text
-        ensure
-          @lock.unlock
         end
       end
 
@@ -60,9 +55,9 @@ module Headway
       def refresh(more)
         @late = {} unless @pid == ::Process.pid
         text = Web.json({ notices: notices, processes: all, **more.call })
+        @text = text # first: what strikes in between leaves it to be made anew
         @at = now
         @pid = ::Process.pid
-        @text = text
       end
 
       def all
