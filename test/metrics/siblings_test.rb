@@ -170,6 +170,18 @@ class MetricsSiblingsTest < Minitest::Test
     Process.wait(@other)
   end
 
+  def test_a_timeout_while_they_are_put_together_leaves_no_older_answer
+    timeout = Class.new(Exception)
+    write(Process.ppid, FILE)
+    @siblings.families(60)
+    write(Process.ppid, FILE.sub("[{}, 5]", "[{}, 55]"))
+    assert_raises(timeout) do
+      TracePoint.new(:call) { |point| raise timeout if point.method_id == :together }.enable { @siblings.families(60) }
+    end
+    told = @siblings.families(60).find { |family| family.name == "ruby_gvl_preemptions_total" }
+    assert_equal 55, told.series[{ worker: "w" }]
+  end
+
   def test_files_of_the_dead_the_stale_and_the_damaged_are_left_out
     gone = fork { exit!(0) }
     Process.wait(gone)

@@ -50,8 +50,9 @@ module Headway
         all = [of_this_process(age), *others]
         return @families if @all&.size == all.size && @all.zip(all).all? { |before, process| before.equal?(process) }
 
-        @all = all
         @families = together(all)
+        @all = all # last, whatever strikes before
+        @families
       end
 
       # @return [void]
