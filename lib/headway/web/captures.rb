@@ -37,7 +37,8 @@ module Headway
         value.is_a?(String) && !value.empty? or raise SettingError, "#{name} is #{value.inspect[0, 60]}: give a path"
       end
 
-      # Where an application's captures go unless it names a place: none that another application of the same user looks into.
+      # Where an application's captures go unless it names a place: none that another application of the same user looks into. Another
+      # release's directory is another application's: PWD, in which a link to the current one may stand, is not always set or right.
       def self.default_directory
         File.join(Dir.tmpdir, "headway-web-#{::Process.euid}-#{Digest::SHA256.hexdigest(Dir.pwd)[0, 8]}")
       end
