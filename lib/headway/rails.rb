@@ -23,7 +23,7 @@ module Headway
       )
     end
     REQUESTS = %i[sample server_timing wait_threshold route].freeze
-    SUBSCRIBERS = { jobs: ActiveJobs, queries: Queries, markers: Markers }.freeze
+    SUBSCRIBERS = { queries: Queries, markers: Markers }.freeze
     private_constant :OPTIONS, :REQUESTS, :SUBSCRIBERS
 
     class << self
@@ -46,6 +46,7 @@ module Headway
 
         start_headway(options)
         app.middleware.insert_before(0, Headway::Rack, **options.slice(*REQUESTS)) if options.fetch(:requests, true)
+        ActiveSupport.on_load(:active_job) { prepend ActiveJobs } if options.fetch(:jobs, true)
         ActiveSupport.on_load(:action_controller) { include Log } if options.fetch(:log, true)
         Work.subscribe(wanted: ->(work) { ActiveSupport::Notifications.notifier.listening?(event(work)) }) { |work| publish(work) }
       end

@@ -72,11 +72,8 @@ class GuardTest < Minitest::Test
   def test_what_a_subscriber_starts_can_be_ended
     reporter = nil
     block = Headway::Work.subscribe { reporter ||= Thread.new { sleep } }
-    payload = { job: Class.new { def queue_name = "default" }.new }
     Headway.start(policy: :observe)
-    jobs = Headway::Rails::ActiveJobs.new
-    jobs.start(Headway::Rails::ActiveJobs::EVENTS, "1", payload)
-    jobs.finish(Headway::Rails::ActiveJobs::EVENTS, "1", payload)
+    job { "default" }.perform_now
     assert reporter.kill.join(patience(10))
   ensure
     Headway.stop
@@ -85,10 +82,10 @@ class GuardTest < Minitest::Test
 
   def test_a_job_that_is_struck_before_it_begins_is_not_what_its_thread_is_at_for_good
     inside = Queue.new
-    late = Class.new { define_method(:queue_name) { inside << true; sleep 0.001 until Thread.pending_interrupt?; "default" } }.new
+    late = job { inside << true; sleep 0.001 until Thread.pending_interrupt?; "default" }
     Headway.start(policy: :observe)
     thread = Thread.new do
-      Headway::Rails::ActiveJobs.new.start(Headway::Rails::ActiveJobs::EVENTS, "1", { job: late })
+      late.perform_now
     rescue ArgumentError
       Headway::Work.current
     end
@@ -104,5 +101,16 @@ class GuardTest < Minitest::Test
     2.times { Headway::Work.start(:job, "left") }
     request.finish
     assert_nil Headway::Work.current
+  end
+
+  private
+
+  # One of Active Job's, as far as Headway asks it.
+  def job(&queue)
+    Class.new do
+      define_method(:queue_name, &queue)
+      def perform_now = nil
+      prepend Headway::Rails::ActiveJobs
+    end.new
   end
 end

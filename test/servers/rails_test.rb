@@ -232,6 +232,31 @@ class RailsTest < Minitest::Test
     assert_equal "late\nnil\ntimeout\nnil\n", run.out.lines.grep(/late|nil|timeout|lost/).join, run
   end
 
+  # Another one's start that raises, or what strikes in it, ends the event before it has begun: nobody is told of its end.
+  def test_a_job_whose_event_never_began_hides_none_after_it
+    write("app.rb", APP)
+    run = Harness::RubyProcess.eval(<<~RUBY, env: database)
+      require "logger"
+      require "timeout"
+      require "#{@directory}/app"
+      Shop.initialize!
+      broken = Class.new do
+        def start(*) = Thread.current[:fault]&.call
+        def finish(*) = nil
+      end
+      ActiveSupport::Notifications.subscribe("perform.active_job", broken.new)
+      Headway::Work.subscribe { |work| puts [work.name, work.queue, work.error.class].join(" ") }
+      [-> { raise "on purpose" }, -> { Thread.current.raise(Timeout::Error) }, -> { throw :out }, nil].each do |fault|
+        Thread.current[:fault] = fault
+        catch(:out) { Polish.perform_now }
+      rescue RuntimeError
+        p Headway::Work.current
+      end
+    RUBY
+    assert_equal "Polish default RuntimeError\nnil\nPolish default Timeout::Error\nnil\nPolish default NilClass\nPolish default NilClass\n",
+                 run.out.lines.grep(/\A(?:Polish|nil|#<)/).join, run
+  end
+
   private
 
   def database = { "DATABASE_URL" => "sqlite3:#{@directory}/shop.sqlite3", "RAILS_ENV" => "development" }

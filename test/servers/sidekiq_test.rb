@@ -112,7 +112,7 @@ class SidekiqTest < Minitest::Test
     job = <<~RUBY
       require "active_job"
       require "headway/rails/active_jobs"
-      ActiveSupport::Notifications.subscribe(Headway::Rails::ActiveJobs::EVENTS, Headway::Rails::ActiveJobs.new)
+      ActiveJob::Base.prepend(Headway::Rails::ActiveJobs)
       class Polish < ActiveJob::Base
         self.queue_adapter = :sidekiq
         def perform = File.write("polished", "x", mode: "a")

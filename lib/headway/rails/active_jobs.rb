@@ -2,25 +2,25 @@
 
 module Headway
   module Rails
-    # Makes a {Work} of each job of Active Job, whatever runs it, unless that has made one itself.
-    class ActiveJobs
-      EVENTS = "perform.active_job"
-
-      def start(_name, _id, payload)
+    # In front of ActiveJob::Base: makes a {Work} of each job, whatever runs it, unless that has made one itself.
+    #
+    # No subscriber to perform.active_job: nobody tells one of the end when another one's start raises, or when a timeout strikes among
+    # them. The job would be what its thread is at for good, and hide all later ones.
+    module ActiveJobs
+      # @return what the job returns
+      def perform_now
+        work = nil
         Integrations::Guard.masked("Headway's account of jobs") do
           next if Work.current&.kind == :job || Work.left_out? || !Headway.started?
 
-          job = payload[:job]
-          payload[:headway] = Work.start(:job, job.class.name)
-          payload[:headway].queue = job.queue_name
+          work = Work.start(:job, self.class.name)
+          work.queue = queue_name
         end
-        started = true
+        super
+      rescue Exception => error # passed on
+        raise
       ensure
-        payload[:headway]&.finish($!) unless started # what was raised meanwhile keeps it from being done, and us from being told
-      end
-
-      def finish(_name, _id, payload)
-        payload[:headway]&.finish(payload[:exception_object])
+        work&.finish(error)
       end
     end
   end
