@@ -257,6 +257,41 @@ class RailsTest < Minitest::Test
                  run.out.lines.grep(/\A(?:Polish|nil|#<)/).join, run
   end
 
+  def test_events_that_nest_raise_share_a_payload_or_have_a_frozen_one_break_nothing
+    write("app.rb", APP)
+    run = Harness::RubyProcess.eval(<<~RUBY, env: database)
+      require "logger"
+      require "#{@directory}/app"
+      Shop.initialize!
+      Rails.logger.level = :fatal
+      def event(payload = {}, &) = %w[sql.active_record cache_read.active_support].map { |name| ActiveSupport::Notifications.instrument(name, payload, &) }.uniq
+      def queries
+        work = Headway::Work.start(:job, "a test")
+        done = yield
+        work.finish
+        p [done, work.parts[:sql]&.count]
+      end
+      exercise = lambda do
+        queries { event { event { :nested } } }
+        queries { event { raise "raised" } rescue $!.message }
+        queries { catch(:out) { event { throw :out, :thrown } } }
+        shared = {}
+        queries { event(shared) { event(shared) { :shared } } }
+        queries { event({}.freeze) { :frozen } }
+      end
+      exercise.call
+      Headway::Recorder.start(file: "#{@directory}/out.headway")
+      exercise.call
+      queries { event { Headway.stop; :stopped } }
+      queries { event { Headway.start(policy: :observe); :started } }
+      p Headway::Trace.open("#{@directory}/out.headway").to_h[:marks].map { |mark| mark[:name] }.tally
+    RUBY
+    exercised = ['[[[:nested]], 3]', '["raised", 1]', "[:thrown, 1]", '[[[:shared]], 2]', '[[:frozen], nil]']
+    assert_equal [*exercised, *exercised, "[[:stopped], nil]", "[[:started], nil]"], run.out.lines(chomp: true)[..-2], run
+    assert_equal({ "a test" => 6, "sql" => 9, "cache_read" => 6 }.inspect, run.out.lines(chomp: true).last)
+    assert_equal 1, run.err.lines.grep(/headway/).size, run
+  end
+
   private
 
   def database = { "DATABASE_URL" => "sqlite3:#{@directory}/shop.sqlite3", "RAILS_ENV" => "development" }

@@ -11,14 +11,15 @@ module Headway
       private_constant :WHOLE, :VIEWS
 
       def start(name, _id, payload)
-        return unless Recorder.recording?
+        return if !Recorder.recording? || payload.frozen? # where there is no place for the mark nobody would end it
 
         Integrations::Guard.masked("Headway's markers") { payload[:headway_mark] = begin_span(name, text(name, payload)) }
       end
 
       def finish(_name, _id, payload)
-        mark = payload.delete(:headway_mark) or return
-        Integrations::Guard.masked("Headway's markers") { Native.end_mark(mark, nil) }
+        return unless payload[:headway_mark]
+
+        Integrations::Guard.masked("Headway's markers") { Native.end_mark(payload.delete(:headway_mark), nil) }
       end
 
       private

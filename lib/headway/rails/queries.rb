@@ -7,15 +7,19 @@ module Headway
     # request's or job's {Work} has the sum, as parts[:sql].
     class Queries
       EVENTS = "sql.active_record"
+      PART = "Headway's account of queries"
+      private_constant :PART
 
       def start(_name, _id, payload)
-        payload[:headway] = Headway.thread_account
+        Integrations::Guard.masked(PART) { payload[:headway] = Headway.thread_account }
       end
 
       def finish(_name, _id, payload)
-        before = payload.delete(:headway)
-        after = before && Headway.thread_account
-        split(before, after, payload) if after
+        Integrations::Guard.masked(PART) do
+          before = payload.delete(:headway)
+          after = before && Headway.thread_account
+          split(before, after, payload) if after
+        end
       end
 
       private
