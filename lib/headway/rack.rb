@@ -2,6 +2,12 @@
 
 require_relative "work"
 require_relative "integrations/options"
+
+module Headway
+  class Rack # named before its part is, so that it doesn't ask for this file again
+  end
+end
+
 require_relative "rack/route"
 
 module Headway

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "rails"
 require_relative "work"
 require_relative "integrations/options"
 require_relative "integrations/recording"

@@ -4,6 +4,12 @@ require "json"
 
 require_relative "base"
 require_relative "integrations/options"
+
+module Headway
+  class Web # named before its parts are, so that they don't ask for this file again
+  end
+end
+
 require_relative "web/access"
 require_relative "web/assets"
 require_relative "web/captures"

@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "rbconfig"
+require "headway"
+
+# The files that a program may require by themselves, each in a process where nothing of Headway has been loaded, and in one where
+# "headway" has.
+class FilesTest < Minitest::Test
+  ROOT = File.expand_path("..", __dir__)
+  # Parts of "headway", which load nothing that they need, and what is for `headway run`.
+  PARTS = %w[autostart face inert offload_pool].freeze
+  NAMES = { "async" => :AsyncOverlay, "base" => :Error, "cli" => :CLI, "version" => :VERSION }.freeze
+
+  def test_each_warns_of_nothing_and_defines_its_constant
+    files = Dir.children(File.join(ROOT, "lib/headway")).grep(/\.rb\z/).map { |name| name.delete_suffix(".rb") } - PARTS
+    assert_empty complaints(files.sort, RUBY_VERSION < "3.4" ? ["async"] : [])
+  end
+
+  private
+
+  # A process forks for each, as most of the time one takes is that of starting a Ruby. Gems may warn of themselves.
+  def complaints(files, without)
+    names = files.to_h { |file| [file, NAMES.fetch(file) { file.split("_").map(&:capitalize).join.to_sym }] }
+    run = Harness::RubyProcess.run("-w", "-e", <<~RUBY, env: { "HEADWAY_CONTROL" => "0" })
+      #{names.except(*without)}.to_a.product([false, true]) do |(file, name), after|
+        warn "== \#{file}\#{" after headway" if after}"
+        pid = fork do
+          require "headway" if after
+          require "headway/\#{file}"
+          Headway.const_get(name, false)
+        end
+        warn "FAILED" unless Process.wait2(pid).last.success?
+      end
+    RUBY
+    run.err.split(/^(?=== )/).grep(/^FAILED|warning:.*#{Regexp.escape(ROOT)}/)
+  end
+end
