@@ -47,6 +47,9 @@ module Headway
       # @param launcher [::Puma::Launcher]
       # @return [void]
       def start(launcher)
+        return if launcher.equal?(@launcher) # several files of a configuration may name the plugin
+
+        @launcher = launcher
         log = @log_writer = launcher.log_writer
         Integrations::Guard.guard("the number of Puma's worker") { number_workers(launcher) }
         interval = @options[:log_interval]

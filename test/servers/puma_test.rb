@@ -147,6 +147,14 @@ class PumaTest < Minitest::Test
     assert_match(/policy quantum, quantum 30 ms/, @puma.output)
   end
 
+  # As where config/puma.rb and the file of an environment both have it.
+  def test_a_plugin_that_is_given_twice_is_there_once
+    puma("quantum_ms: 20, log_interval: 60, recorder: { file: 'out.headway' }", "plugin :headway")
+    assert_equal "hello", get(@port).body
+    assert_equal 1, @puma.output.scan("* Headway #{Headway::VERSION}").size, @puma.output
+    refute_match(/headway:/, @puma.output)
+  end
+
   def test_off_by_the_environment
     puma("log_interval: 0.1", env: { "HEADWAY" => "0" })
     assert_match(/false\z/, get(@port, "/pid").body)
