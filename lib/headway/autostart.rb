@@ -18,9 +18,10 @@ module Headway
     class << self
       # @return [void]
       def call
-        off = ENV["HEADWAY"].to_s
-        return if off == "0"
-        return say_once("is off: HEADWAY is #{off.inspect}, which is taken for 0: give 0 or 1") unless ["", "1"].include?(off)
+        return if ENV["HEADWAY"] == "0"
+
+        require_relative "settings"
+        return say_once("is off: #{Settings.odd_switch}") if Settings.disabled?
         return say_once("does nothing here: #{Platform.reason}") if Platform.reason
 
         load_headway

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+# Autostart loads this into old Rubies and JRuby, too: keep to syntax that Ruby 2.0 parses.
 module Headway
   # A setting has a value that means nothing. The message names the setting, its value and what would be right.
   class SettingError < ArgumentError; end
