@@ -21,7 +21,8 @@ module Headway
         return if @all.include?(text) || @all.size >= MOST
 
         @all << text
-        warn("headway: #{text}")
+        # Not by warn: where a program has its warnings raise, this would end the request or the job that is to be kept from a fault.
+        $stderr.write("headway: #{text}\n") unless $VERBOSE.nil?
       rescue IOError, SystemCallError
         nil # stderr is gone
       end

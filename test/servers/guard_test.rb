@@ -45,6 +45,33 @@ class GuardTest < Minitest::Test
     assert_match(/#{name} failed and was left out: ours/, Headway.notices.last)
   end
 
+  def test_a_fault_may_say_anything
+    [nil, :text, { "a" => 1 }, "Fluß".encode("UTF-16LE"), "\xff".b, "\xff", ""].each_with_index do |message, number|
+      fault = Class.new(StandardError) { define_method(:message) { message } }
+      name = "a test of #{__method__} #{number}"
+      capture_io { assert_nil Guard.guard(name) { raise fault } }
+      assert_match(/\A#{name} failed and was left out: /, Headway.notices.last.scrub)
+    end
+  end
+
+  # As test suites do that have warnings raise.
+  def test_what_a_program_makes_of_warnings_strikes_nobody
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway"
+      def Warning.warn(*, **) = raise("a warning")
+      Headway.start(policy: :observe)
+      Headway::Work.subscribe { raise "a broken subscriber" }
+      work = Headway::Work.start(:job, "a test")
+      p Headway::Integrations::Guard.masked("a part") { raise "a fault" }
+      work.finish
+      status, _, body = Headway::Rack.new(->(env) { [204, {}, []] }, route: ->(_) { raise "a broken route" }).call({})
+      body.close
+      p status, Headway.notices.size
+    RUBY
+    assert_equal "nil\n204\n3\n", run.out, run
+    assert_equal 3, run.err.lines.grep(/\Aheadway: .* failed and was left out: a /).size
+  end
+
   def test_it_returns_what_the_block_does
     assert_equal [:guarded, :masked], [Guard.guard("a test") { :guarded }, Guard.masked("a test") { :masked }]
     capture_io { assert_nil Guard.masked("a test of #{__method__}") { raise "ours" } }

@@ -49,9 +49,15 @@ module Headway
           return if @said[part]
 
           @said[part] = true
-          Notices.add("#{part} failed and was left out: #{error.message.lines.first.to_s.chomp} " \
-                      "(#{error.class}) at #{error.backtrace&.first}")
+          Notices.add("#{part} failed and was left out: #{words(error)} (#{error.class}) at #{error.backtrace&.first}")
           nil
+        end
+
+        private
+
+        # Somebody else's error may have anything for a message, in any encoding.
+        def words(error)
+          error.message.to_s.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).lines.first.to_s.chomp
         end
       end
     end
