@@ -90,6 +90,20 @@ class CtlTest < Minitest::Test
     assert_bad_usage(/process #{silent.pid} doesn't run Headway .*or runs it with HEADWAY_CONTROL=0/, ctl(silent.pid, "get"))
   end
 
+  # As a wrapper's PID, which is what ps and service managers show: headway run --report has one, too.
+  def test_a_process_that_has_those_under_it_which_run_headway
+    grandchild = program("pid = fork { Thread.new { sleep }.join }; puts pid; ready; sleep", wait: false)
+    child = line_of(grandchild).to_i
+    await_ready(grandchild)
+    await("the fork's socket") { File.socket?(grandchild.socket(child)) }
+    under = [grandchild.pid, child, program(SLEEPING).pid].sort
+
+    assert_bad_usage(/process #{Process.pid} doesn't run Headway, but those under it do: #{under.join(", ")}$/, ctl(Process.pid, "get"))
+    assert_bad_usage(/process #{Process.pid} doesn't run Headway, but those under it do: #{under.join(", ")}$/, cli("top", Process.pid))
+  ensure
+    Process.kill(:KILL, child) if child
+  end
+
   def test_a_process_of_another_user
     skip "only root can start one" unless Process.euid.zero?
     pid = fork do

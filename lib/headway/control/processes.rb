@@ -115,12 +115,23 @@ module Headway
           return "process #{pid} cannot be asked: #{fault}" if fault
           return "process #{pid} belongs to another user: ask as that user" if other_user?(pid)
 
+          under = paths.keys.select { |each| under?(each, pid) }
+          return "process #{pid} doesn't run Headway, but those under it do: #{under.sort.join(", ")}" if under.any?
+
           "process #{pid} doesn't run Headway (start it with headway run, or call Headway.start in it), or runs it with HEADWAY_CONTROL=0 or " \
             "another HEADWAY_CONTROL_DIR: headway top lists those that can be asked"
         rescue Errno::ESRCH, RangeError
           "there is no process #{pid}"
         rescue Errno::EPERM
           "process #{pid} belongs to another user: ask as that user"
+        end
+
+        # A parent is named after the command, which may have any bytes in it, and the state.
+        def under?(pid, other)
+          parent = File.binread("/proc/#{pid}/stat")[/.*\) \S (\d+)/mn, 1].to_i
+          parent == other || (parent > 1 && under?(parent, other))
+        rescue SystemCallError
+          false
         end
 
         def other_user?(pid)
