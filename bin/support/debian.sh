@@ -94,7 +94,8 @@ apt_install() {
 }
 
 # What tests ask for besides gems. Without promtool, Redis and PostgreSQL they fail, and say what to install; without a browser, protoc
-# and patch some are skipped, and without libhdr-histogram the core's histograms are compared with nobody's.
+# and patch some are skipped, without libhdr-histogram the core's histograms are compared with nobody's, and without libraries of 32 bits
+# the core is tried with 64 alone.
 install_debian_tools() {
   if ! is_debian || [ "$(id -u)" != 0 ]; then return; fi
   missing=
@@ -103,11 +104,24 @@ install_debian_tools() {
   done
   ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
   ls /usr/lib/*/libhdr_histogram.so >/dev/null 2>&1 || missing="$missing libhdr-histogram-dev"
-  [ -n "$missing" ] || return 0
+  narrow=$(missing_narrow_libraries)
+  [ -n "$missing$narrow" ] || return 0
   debian_update
   export DEBIAN_FRONTEND=noninteractive
   for package in $missing; do # one by one: what a mirror lacks keeps none of the others away
     say "installing $package, which tests ask for"
     apt_install -y --no-install-recommends "$package" || say "apt could not install $package"
   done
+  [ -n "$narrow" ] || return 0
+  say "installing $narrow, which tests ask for"
+  options="-y --no-install-recommends"
+  [ ! -f "/etc/apt/preferences.d/$apt_file" ] || options=$apt_options # the compiler is from there, too
+  apt_install $options $narrow || say "apt could not install $narrow"
+}
+
+# Not gcc-multilib, for which apt would take cross compilers away.
+missing_narrow_libraries() {
+  [ "$(dpkg --print-architecture)" = amd64 ] && command -v gcc >/dev/null || return 0
+  echo 'int main(void) { return 0; }' | gcc -m32 -x c -o /dev/null - 2>/dev/null ||
+    echo "libc6-dev-i386 lib32gcc-$(gcc -dumpversion | sed 's/[.].*//')-dev"
 }

@@ -122,7 +122,7 @@ blame(VALUE self, VALUE most)
     }
     qsort(order, used, sizeof(*order), heavier);
     VALUE rows = rb_ary_new();
-    for (uint32_t i = 0; i < used && i < wanted; i++) {
+    for (long i = 0; i < (long)used && i < wanted; i++) {
         struct hw_blamed_stack stack = hw_stacks.stacks[order[i]];
         rb_ary_push(rows, rb_ary_new_from_args(3, DBL2NUM((double)stack.weight_ns / 1e9), ULL2NUM(stack.samples), frames_array(&stack)));
     }

@@ -5,7 +5,8 @@ require "mkmf"
 # Where Headway can do nothing the gem installs all the same; lib/headway/platform.rb says at run time why it does nothing.
 supported = RUBY_ENGINE == "ruby" && Gem::Version.new(RUBY_VERSION) >= Gem::Version.new("3.3") && !Gem.win_platform? &&
   have_header("ruby/thread.h") && have_func("rb_internal_thread_specific_key_create", "ruby/thread.h") &&
-  have_func("rb_postponed_job_preregister", "ruby/debug.h") && have_func("rb_internal_thread_add_event_hook", "ruby/thread.h")
+  have_func("rb_postponed_job_preregister", "ruby/debug.h") && have_func("rb_internal_thread_add_event_hook", "ruby/thread.h") &&
+  checking_for("64-bit atomics without locks") { try_compile("#include <stdatomic.h>\n#if ATOMIC_LLONG_LOCK_FREE != 2\n#error\n#endif") }
 
 unless supported
   warn "headway: this platform is not supported; the gem is installed without its native part"

@@ -27,10 +27,11 @@ random_state(uint64_t seed)
     return state;
 }
 
-uint64_t
-sim_random(uint64_t *state, uint64_t bound)
+uint32_t
+sim_random(uint64_t *state, uint32_t bound)
 {
-    return (uint64_t)(((unsigned __int128)random_bits(state) * bound) >> 64);
+    uint64_t bits = random_bits(state);
+    return (uint32_t)(((bits >> 32) * bound + ((bits & UINT32_MAX) * bound >> 32)) >> 32); /* bits * bound >> 64 */
 }
 
 uint64_t
@@ -173,7 +174,7 @@ static void
 start_thread(struct sim *sim, struct sim_thread *t)
 {
     bool repeats = t->track != NONE;
-    if (repeats) t->cycle = (uint32_t)sim_random(&sim->random, sim->set->workload->tracks[t->track].requests);
+    if (repeats) t->cycle = sim_random(&sim->random, sim->set->workload->tracks[t->track].requests);
     if (!sim_take_next(sim, t)) sim_become_idle(sim, t, false);
     else sim_begin_step(sim, t, false);
 }
@@ -216,7 +217,7 @@ take_sample(struct sim *sim)
     if (!sim->set->resample || marked == 0) return true;
     sim->sample = malloc(marked * sizeof(*sim->sample));
     if (!sim->sample) return false;
-    for (uint32_t i = 0; i < marked; i++) sim->sample[i] = (uint32_t)sim_random(&sim->arrivals, marked);
+    for (uint32_t i = 0; i < marked; i++) sim->sample[i] = sim_random(&sim->arrivals, marked);
     return true;
 }
 

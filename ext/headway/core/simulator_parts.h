@@ -84,7 +84,7 @@ sim_done_ns(const struct sim *sim, double left)
 }
 
 /* simulator.c */
-uint64_t sim_random(uint64_t *state, uint64_t bound);
+uint32_t sim_random(uint64_t *state, uint32_t bound);
 void sim_compute(struct sim *sim, int change); /* one more thread computes, or one less */
 void sim_away(struct sim_thread *thread, struct sim_timers *timers, uint64_t at);
 uint64_t sim_exponential_ns(uint64_t *state, double rate_per_s);

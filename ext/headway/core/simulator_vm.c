@@ -103,7 +103,8 @@ handover_ns(struct sim *sim)
 {
     const struct hw_workload *w = sim->set->workload;
     if (w->handover.count < HW_HANDOVERS_LEAST) return sim->set->handover_ns;
-    return w->handovers_ns[sim_random(&sim->random, w->handover.count < HW_HANDOVERS_KEPT ? w->handover.count : HW_HANDOVERS_KEPT)];
+    uint32_t kept = w->handover.count < HW_HANDOVERS_KEPT ? (uint32_t)w->handover.count : HW_HANDOVERS_KEPT;
+    return w->handovers_ns[sim_random(&sim->random, kept)];
 }
 
 void

@@ -17,7 +17,7 @@ take(struct sim *sim, struct sim_thread *t, uint32_t request, uint64_t arrived_n
 static uint32_t
 draw(struct sim *sim)
 {
-    uint32_t place = (uint32_t)sim_random(&sim->arrivals, sim->set->workload->marked);
+    uint32_t place = sim_random(&sim->arrivals, sim->set->workload->marked);
     return sim->sample ? sim->sample[place] : place;
 }
 
@@ -130,7 +130,7 @@ static struct sim_process *
 least_busy(struct sim *sim)
 {
     struct sim_process *chosen = NULL;
-    uint64_t equals = 0;
+    uint32_t equals = 0;
     for (uint32_t i = 0; i < sim->set->processes; i++) {
         struct sim_process *p = &sim->processes[i];
         if (p->idle_count == 0 || (chosen && p->idle_count < chosen->idle_count)) continue;

@@ -46,7 +46,7 @@ mix(uint32_t hash, uint64_t value)
 
 /* 0: no room */
 static uint32_t
-frame_number(struct hw_stacks *s, uintptr_t code, uint32_t line)
+frame_number(struct hw_stacks *s, unsigned long code, uint32_t line)
 {
     uint32_t place = mix(line, code) % FRAME_TABLE;
     for (; s->frame_table[place]; place = (place + 1) % FRAME_TABLE) {
@@ -84,7 +84,7 @@ stack_number(struct hw_stacks *s, const uint32_t *frames, unsigned depth)
 }
 
 uint32_t
-hw_stacks_add(struct hw_stacks *s, const uintptr_t *codes, const int *lines, unsigned depth, uint64_t weight_ns)
+hw_stacks_add(struct hw_stacks *s, const unsigned long *codes, const int *lines, unsigned depth, uint64_t weight_ns)
 {
     if (s->frames == NULL || depth == 0) return 0;
     if (depth > HW_STACK_DEEPEST) depth = HW_STACK_DEEPEST;

@@ -16,7 +16,7 @@
 #define HW_STACK_FOLDED 1   /* the first stack; its only frame is the first frame, which has no code */
 
 struct hw_blamed_frame {
-    uintptr_t code;
+    unsigned long code; /* as VALUE is, whether that has 32 bits or 64 */
     uint32_t line;
     _Atomic uint32_t file, method; /* strings, in the order they are set; method 0: neither is known yet */
 };
@@ -40,7 +40,7 @@ bool hw_stacks_init(struct hw_stacks *stacks); /* false: memory is short; hw_sta
 void hw_stacks_free(struct hw_stacks *stacks);
 
 /* The stack's number, leaf first. */
-uint32_t hw_stacks_add(struct hw_stacks *stacks, const uintptr_t *codes, const int *lines, unsigned depth, uint64_t weight_ns);
+uint32_t hw_stacks_add(struct hw_stacks *stacks, const unsigned long *codes, const int *lines, unsigned depth, uint64_t weight_ns);
 /* Weights and counts start at zero again. */
 void hw_stacks_reset(struct hw_stacks *stacks);
 

@@ -154,7 +154,7 @@ TEST(names_are_there_though_nothing_ended)
 
     hw_runtime_set_name(&runtime, late, "later", 5);
     atomic_store(&names_due, false);
-    CHECK_EQUAL(2, hw_stacks_add(&stacks, (const uintptr_t[]){ 16 }, (const int[]){ 1 }, 1, 1));
+    CHECK_EQUAL(2, hw_stacks_add(&stacks, (const unsigned long[]){ 16 }, (const int[]){ 1 }, 1, 1));
     while (!atomic_load(&names_due)) usleep(1000); /* asked for, though everybody sleeps */
     CHECK(!tells(path, late->number, "later", "Heavy#grind"), "a stack is not told before its frames have names");
     name_frames("Heavy#grind");

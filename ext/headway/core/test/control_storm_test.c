@@ -27,7 +27,7 @@ blame(void *unused)
     (void)unused;
     uint32_t named = 0;
     for (int line = 1; !atomic_load(&over); line = line % 3000 + 1) {
-        uintptr_t codes[2] = { 1, 2 };
+        unsigned long codes[2] = { 1, 2 };
         int lines[2] = { line, 1 };
         hw_stacks_add(&stacks, codes, lines, 2, 1000);
         if (!atomic_exchange(&names_due, false)) {

@@ -2,7 +2,7 @@
 #include "policy.h"
 #include "test.h"
 
-#define MS(ms) ((uint64_t)((ms) * 1e6))
+#define MS(ms) ((uint64_t)((ms) * 1e6 + 0.5))
 
 static const struct hw_policy fair = {
     .kind = HW_FAIR,

@@ -59,7 +59,7 @@ TEST(strings_have_an_end)
 
 TEST(a_stack_is_kept_once_and_gathers_weight)
 {
-    const uintptr_t codes[] = { 0x1000, 0x2000, 0x3000 };
+    const unsigned long codes[] = { 0x1000, 0x2000, 0x3000 };
     const int lines[] = { 1, 2, 3 }, elsewhere[] = { 1, 2, 4 };
     start();
     uint32_t one = hw_stacks_add(&stacks, codes, lines, 3, 10), two = hw_stacks_add(&stacks, codes, elsewhere, 3, 5);
@@ -82,7 +82,7 @@ TEST(stacks_have_an_end)
     start();
     uint64_t added = 0, kept = 0;
     for (unsigned i = 0; i < 3 * HW_STACKS_MOST; i++) {
-        uintptr_t codes[HW_STACK_DEEPEST + 10];
+        unsigned long codes[HW_STACK_DEEPEST + 10];
         int lines[HW_STACK_DEEPEST + 10];
         unsigned depth = 1 + (unsigned)test_random(HW_STACK_DEEPEST + 9);
         for (unsigned frame = 0; frame < depth; frame++) {

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MS(ms) ((uint64_t)((ms) * 1e6))
-#define US(us) ((uint64_t)((us) * 1e3))
+#define MS(ms) ((uint64_t)((ms) * 1e6 + 0.5))
+#define US(us) ((uint64_t)((us) * 1e3 + 0.5))
 #define VM_THREADS 64
 #define VM_STACK_BYTES (512 << 10)
 

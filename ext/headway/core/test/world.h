@@ -5,8 +5,8 @@
 #include "scheduler.h"
 #include "test.h"
 
-#define MS(ms) ((uint64_t)((ms) * 1e6))
-#define US(us) ((uint64_t)((us) * 1e3))
+#define MS(ms) ((uint64_t)((ms) * 1e6 + 0.5))
+#define US(us) ((uint64_t)((us) * 1e3 + 0.5))
 #define WORLD_THREADS 64
 
 struct world {
