@@ -22,6 +22,19 @@ class ManyToManyTest < Harness::TrapTest
     Headway.stats[:process].slice(:running, :ready, :suspended).each_value { |seconds| assert_operator seconds, :>=, 0 }
   end
 
+  # All of them may have run on the native thread of the one that forks.
+  test_under %i[observe], "a forked child counts its own threads only" do
+    beside_io_threads(5, pause: 0.001) do
+      forkers = Array.new(4) do
+        Thread.new do
+          sleep 0.01
+          Process.wait2(fork { exit!(Headway::Stats.process[:threads]) }).last.exitstatus
+        end
+      end
+      assert_equal [1] * 4, forkers.map(&:value)
+    end
+  end
+
   def test_it_says_so_once
     run = Harness::RubyProcess.eval('require "headway"; 3.times { Headway.start; Headway.stop }; p Headway.notices.size',
                                     env: { "RUBY_MN_THREADS" => "1" })

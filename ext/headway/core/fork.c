@@ -53,6 +53,18 @@ hw_runtime_after_fork_parent(struct hw_runtime *rt)
     hw_recorder_after_fork_parent(&rt->recorder);
 }
 
+/* The forking thread runs, but a missed event may have left its record in another state: it is known by its pthread; and where Ruby
+ * threads share these (M:N), as the one that got the GVL there last. */
+static struct hw_thread *
+forking_thread(const struct hw_runtime *rt)
+{
+    struct hw_thread *found = NULL;
+    for (struct hw_thread *thread = rt->scheduler.threads; thread; thread = thread->next) {
+        if (thread->resumes > (found ? found->resumes : 0) && pthread_equal(thread->pthread, pthread_self())) found = thread;
+    }
+    return found;
+}
+
 void
 hw_runtime_after_fork_child(struct hw_runtime *rt)
 {
@@ -65,13 +77,12 @@ hw_runtime_after_fork_child(struct hw_runtime *rt)
     rt->tick_ns = rt->watch_ns = rt->ticker_wake_ns = HW_NEVER;
     rt->bound = NULL;
 
-    /* The forking thread runs, but a missed event may have left its record in another state: know it by its pthread. */
     uint64_t now = hw_now_ns();
-    struct hw_thread *next;
+    struct hw_thread *forking = forking_thread(rt), *next;
     for (struct hw_thread *thread = rt->scheduler.threads; thread; thread = next) {
         next = thread->next;
         renew(thread);
-        if (thread->resumes > 0 && pthread_equal(thread->pthread, pthread_self())) {
+        if (thread == forking) {
             thread->main = true;
             thread->native_id = 0;
             hw_scheduler_revive(&rt->scheduler, thread, HW_RUNNING, now);

@@ -76,4 +76,35 @@ TEST(whoever_comes_back_during_a_fork_waits_for_no_lock)
     check_given_back();
 }
 
-RUNTIME_TESTS({ "fork", a_forked_child_goes_on }, { "ready", whoever_comes_back_during_a_fork_waits_for_no_lock })
+static struct hw_thread *
+resumed_here(void)
+{
+    struct hw_thread *thread = hw_runtime_add(&runtime, HW_SUSPENDED, false);
+    hw_runtime_event(&runtime, thread, HW_EVENT_RESUMED);
+    hw_runtime_event(&runtime, thread, HW_EVENT_SUSPENDED);
+    return thread;
+}
+
+TEST(of_threads_that_shared_a_native_thread_the_last_one_lives)
+{
+    vm_headway_start(HW_OBSERVE, MS(100), HW_SIGNAL);
+    struct hw_thread *before = resumed_here(), *last = resumed_here(), *older = resumed_here();
+    hw_runtime_event(&runtime, last, HW_EVENT_RESUMED);
+    pid_t pid = vm_fork();
+    if (pid == 0) {
+        test_forgive_leaks_of_fork();
+        VM_ASSERT(runtime.scheduler.living == 1 && runtime.scheduler.threads == last && runtime.scheduler.holder == last);
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %d", status);
+    hw_runtime_event(&runtime, last, HW_EVENT_SUSPENDED);
+    hw_runtime_event(&runtime, atomic_load(&current->record), HW_EVENT_RESUMED);
+    hw_runtime_discard(&runtime, before);
+    hw_runtime_discard(&runtime, last);
+    hw_runtime_discard(&runtime, older);
+    check_given_back();
+}
+
+RUNTIME_TESTS({ "shared", of_threads_that_shared_a_native_thread_the_last_one_lives }, { "fork", a_forked_child_goes_on }, { "ready", whoever_comes_back_during_a_fork_waits_for_no_lock })
