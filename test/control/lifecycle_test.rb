@@ -209,6 +209,26 @@ class ControlLifecycleTest < Minitest::Test
     assert_predicate status, :success?, File.read(program.err)
   end
 
+  # The server wakes for its client, whose number is a file's by then.
+  def test_a_program_that_closes_a_client_s_descriptor_keeps_the_file_that_comes_after_it
+    program = program(<<~RUBY, wait: false)
+      require "socket"
+      def descriptors = (3..300).select { |fd| IO.for_fd(fd, autoclose: false) rescue nil }
+      def ask(client) = (client.puts('{"ping":true}') || client.gets rescue nil)
+      before = descriptors
+      client = UNIXSocket.new(Headway::Native.control_path)
+      abort "no answer" unless ask(client)
+      (descriptors - before - [client.fileno]).each { |fd| IO.for_fd(fd).close }
+      files = Array.new(150) { File.open(File::NULL, "w") }
+      abort "an answer" if ask(client)
+      abort "no other answer" unless ask(UNIXSocket.new(Headway::Native.control_path))
+      abort "another's" unless files.all? { |file| file.stat.chardev? }
+    RUBY
+    status = ended(program)
+
+    assert_predicate status, :success?, File.read(program.err)
+  end
+
   private
 
   def assert_refused(words)

@@ -85,8 +85,8 @@ void hw_control_after_fork_child(struct hw_control *control);
 const char *hw_socket_open(struct hw_control *control);
 void hw_socket_close(struct hw_control *control, bool remove);
 void hw_socket_wake(struct hw_control *control);
-int hw_socket_accept(struct hw_control *control); /* -1: nobody there, or nobody we talk to */
-#define HW_NO_ROOM -2                             /* for another descriptor */
+struct hw_descriptor hw_socket_accept(struct hw_control *control); /* none: nobody there, or nobody we talk to */
+#define HW_NO_ROOM -2 /* its number then: no room for another */
 
 /* control_sweep.c: files of processes that are gone */
 void hw_control_sweep(struct hw_control *control);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #define KEPT_CAPACITY (64 * 1024) /* an answer buffer this small is kept for the next */
 
@@ -19,8 +18,7 @@ void
 hw_client_drop(struct hw_control *control, struct hw_client *client)
 {
     pthread_mutex_lock(&control->lock);
-    close(client->fd);
-    client->fd = -1;
+    hw_descriptor_close(&client->descriptor);
     pthread_mutex_unlock(&control->lock);
     hw_text_free(&client->answer);
 }
@@ -30,7 +28,7 @@ hw_clients_make(struct hw_control *control)
 {
     if (control->clients == NULL) control->clients = calloc(HW_CONTROL_CLIENTS, sizeof(struct hw_client));
     if (control->clients == NULL) return false;
-    for (int i = 0; i < HW_CONTROL_CLIENTS; i++) control->clients[i].fd = -1;
+    for (int i = 0; i < HW_CONTROL_CLIENTS; i++) control->clients[i].descriptor.fd = -1;
     return true;
 }
 
@@ -38,7 +36,7 @@ void
 hw_clients_drop(struct hw_control *control)
 {
     for (int i = 0; i < HW_CONTROL_CLIENTS; i++) {
-        if (control->clients[i].fd >= 0) hw_client_drop(control, &control->clients[i]);
+        if (control->clients[i].descriptor.fd >= 0) hw_client_drop(control, &control->clients[i]);
     }
 }
 
@@ -46,9 +44,7 @@ hw_clients_drop(struct hw_control *control)
 void
 hw_clients_leave(struct hw_control *control)
 {
-    for (int i = 0; i < HW_CONTROL_CLIENTS; i++) {
-        if (control->clients[i].fd >= 0) close(control->clients[i].fd);
-    }
+    for (int i = 0; i < HW_CONTROL_CLIENTS; i++) hw_descriptor_close(&control->clients[i].descriptor);
     control->left_behind = control->clients;
     control->clients = NULL;
 }
@@ -61,9 +57,9 @@ enter(struct hw_client *client, enum hw_client_phase phase, uint64_t now)
 }
 
 void
-hw_client_begin(struct hw_client *client, int fd, uint64_t now)
+hw_client_begin(struct hw_client *client, struct hw_descriptor descriptor, uint64_t now)
 {
-    client->fd = fd;
+    client->descriptor = descriptor;
     client->last = false;
     client->received = client->sent = 0;
     client->answer.limit = HW_CONTROL_ANSWER_MAX;
@@ -116,7 +112,8 @@ static bool
 send_answer(struct hw_control *control, struct hw_client *client, uint64_t now)
 {
     while (client->sent < client->answer.length) {
-        ssize_t sent = send(client->fd, client->answer.bytes + client->sent, client->answer.length - client->sent, MSG_NOSIGNAL);
+        ssize_t sent = send(client->descriptor.fd, client->answer.bytes + client->sent, client->answer.length - client->sent,
+                            MSG_NOSIGNAL);
         if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
         if (sent < 0 && errno == EINTR) continue;
         if (sent < 0) {
@@ -137,7 +134,7 @@ send_answer(struct hw_control *control, struct hw_client *client, uint64_t now)
 static bool
 receive(struct hw_control *control, struct hw_client *client, uint64_t now)
 {
-    ssize_t length = recv(client->fd, client->line + client->received, sizeof(client->line) - client->received, 0);
+    ssize_t length = recv(client->descriptor.fd, client->line + client->received, sizeof(client->line) - client->received, 0);
     if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return false;
     if (length <= 0) {
         hw_client_drop(control, client);
@@ -151,7 +148,7 @@ receive(struct hw_control *control, struct hw_client *client, uint64_t now)
 bool
 hw_client_has_line(const struct hw_client *client)
 {
-    return client->fd >= 0 && client->phase == HW_RECEIVING && memchr(client->line, '\n', client->received);
+    return client->descriptor.fd >= 0 && client->phase == HW_RECEIVING && memchr(client->line, '\n', client->received);
 }
 
 void

@@ -22,7 +22,7 @@
 enum hw_client_phase { HW_RECEIVING, HW_SENDING };
 
 struct hw_client {
-    int fd; /* -1: a free place */
+    struct hw_descriptor descriptor; /* none: a free place */
     enum hw_client_phase phase;
     bool last;               /* dropped once its answer is sent */
     uint64_t since_ns;       /* of the phase; while receiving, of the last request's end or the line's first byte */
@@ -32,7 +32,7 @@ struct hw_client {
     size_t sent;
 };
 
-void hw_client_begin(struct hw_client *client, int fd, uint64_t now);
+void hw_client_begin(struct hw_client *client, struct hw_descriptor descriptor, uint64_t now);
 void hw_client_drop(struct hw_control *control, struct hw_client *client);
 /* As far as it goes without waiting, but no more than one request, so that everybody has a turn. */
 void hw_client_serve(struct hw_control *control, struct hw_client *client, bool readable, uint64_t now);

@@ -13,7 +13,7 @@ static struct hw_client *
 free_place(struct hw_control *control)
 {
     for (int i = 0; i < HW_CONTROL_CLIENTS; i++) {
-        if (control->clients[i].fd < 0) return &control->clients[i];
+        if (control->clients[i].descriptor.fd < 0) return &control->clients[i];
     }
     return NULL;
 }
@@ -44,11 +44,11 @@ admit(struct hw_control *control, uint64_t now)
     struct hw_client *place;
     while ((place = free_place(control))) {
         pthread_mutex_lock(&control->lock);
-        int fd = hw_socket_accept(control);
-        if (fd >= 0) hw_client_begin(place, fd, now);
+        struct hw_descriptor accepted = hw_socket_accept(control);
+        if (accepted.fd >= 0) hw_client_begin(place, accepted, now);
         pthread_mutex_unlock(&control->lock);
-        if (fd == HW_NO_ROOM) rest();
-        if (fd < 0) return;
+        if (accepted.fd == HW_NO_ROOM) rest();
+        if (accepted.fd < 0) return;
     }
 }
 
@@ -73,8 +73,8 @@ prepare(struct hw_control *control, struct round *round, bool crowded, uint64_t 
     for (int i = 0; i < HW_CONTROL_CLIENTS; i++) {
         struct hw_client *client = &control->clients[i];
         short events = client->phase == HW_RECEIVING ? POLLIN : POLLOUT;
-        round->fds[i + 2] = (struct pollfd){ .fd = client->fd, .events = events };
-        if (client->fd < 0) continue;
+        round->fds[i + 2] = (struct pollfd){ .fd = client->descriptor.fd, .events = events };
+        if (client->descriptor.fd < 0) continue;
         uint64_t at_ns = hw_client_has_line(client) ? now : hw_client_until_ns(client);
         if (at_ns < until_ns) until_ns = at_ns;
     }
@@ -95,10 +95,10 @@ must_end(struct hw_control *control)
 static void
 serve(struct hw_control *control, struct hw_client *client, short events, uint64_t now)
 {
-    if (client->fd < 0) return;
-    if (events & (POLLERR | POLLNVAL)) hw_client_drop(control, client);
+    if (client->descriptor.fd < 0) return;
+    if ((events & (POLLERR | POLLNVAL)) || !hw_descriptor_whole(&client->descriptor)) hw_client_drop(control, client);
     else hw_client_serve(control, client, events & (POLLIN | POLLHUP), now);
-    if (client->fd >= 0 && now >= hw_client_until_ns(client)) hw_client_drop(control, client);
+    if (client->descriptor.fd >= 0 && now >= hw_client_until_ns(client)) hw_client_drop(control, client);
 }
 
 /* The wake pipe is never read: what it says is that the thread must end. */
@@ -112,7 +112,7 @@ step(struct hw_control *control, const struct round *round, bool *crowded)
         uint64_t at_ns;
         struct hw_client *spare = free_place(control) ? NULL : spare_place(control, now, &at_ns);
         /* Unless it has just spoken: after the poll, while this thread didn't get to run. */
-        if (spare && poll(&(struct pollfd){ .fd = spare->fd, .events = POLLIN }, 1, 0) == 0) hw_client_drop(control, spare);
+        if (spare && poll(&(struct pollfd){ .fd = spare->descriptor.fd, .events = POLLIN }, 1, 0) == 0) hw_client_drop(control, spare);
         admit(control, now);
     }
     *crowded = free_place(control) == NULL && (*crowded || round->fds[1].revents);

@@ -185,21 +185,24 @@ same_user(int fd)
 #endif
 }
 
-int
+struct hw_descriptor
 hw_socket_accept(struct hw_control *control)
 {
-    if (!hw_descriptor_whole(&control->listener)) return -1;
+    if (!hw_descriptor_whole(&control->listener)) return none;
 #ifdef SOCK_CLOEXEC
     int fd = accept4(control->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 #else
     int fd = accept(control->listener.fd, NULL, NULL);
 #endif
-    if (fd < 0) return errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM ? HW_NO_ROOM : -1;
-    fd = descriptor_of(fd).fd;
+    if (fd < 0) {
+        bool room = errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM;
+        return (struct hw_descriptor){ .fd = room ? -1 : HW_NO_ROOM };
+    }
+    struct hw_descriptor accepted = descriptor_of(fd);
 #ifdef SO_NOSIGPIPE
-    setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &(int){ 1 }, sizeof(int));
+    setsockopt(accepted.fd, SOL_SOCKET, SO_NOSIGPIPE, &(int){ 1 }, sizeof(int));
 #endif
-    if (same_user(fd)) return fd;
-    close(fd);
-    return -1;
+    if (same_user(accepted.fd)) return accepted;
+    hw_descriptor_close(&accepted);
+    return none;
 }
