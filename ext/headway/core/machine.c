@@ -1,4 +1,5 @@
 #include "machine.h"
+#include "cond.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -9,7 +10,7 @@
 
 /* Two threads: one spins, as a holder computes, and is signalled; the other sleeps till it is woken for it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t woken = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t woken;
 static bool released;
 static atomic_bool ending, signalled;
 static _Atomic uint64_t handled_ns, woke_ns;
@@ -37,7 +38,10 @@ spin(void *unused)
     return NULL;
 }
 
-static void
+/* A machine that gives the other thread no time for so long, or a signal that doesn't reach it, can't be measured. */
+#define PATIENCE_NS HW_NS_PER_S
+
+static bool
 measure_once(pthread_t spinner, uint64_t *signal_ns, uint64_t *wake_ns)
 {
     struct timespec pause = { .tv_nsec = (long)HW_NS_PER_MS };
@@ -46,10 +50,13 @@ measure_once(pthread_t spinner, uint64_t *signal_ns, uint64_t *wake_ns)
     released = false;
     uint64_t sent_ns = hw_now_ns();
     pthread_kill(spinner, SIGURG);
-    while (!released) pthread_cond_wait(&woken, &lock);
+    bool in_time = true;
+    while (!released && in_time) in_time = hw_cond_wait_until(&woken, &lock, sent_ns + PATIENCE_NS);
+    bool measured = released;
     pthread_mutex_unlock(&lock);
     *wake_ns = hw_now_ns() - atomic_load(&woke_ns);
     *signal_ns = atomic_load(&handled_ns) - sent_ns;
+    return measured;
 }
 
 static int
@@ -69,6 +76,7 @@ hw_machine_measure(unsigned rounds, struct hw_machine_floor *floor)
     action.sa_handler = on_signal;
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
+    hw_cond_init(&woken);
     atomic_store(&ending, false);
     atomic_store(&signalled, false);
 
@@ -77,12 +85,13 @@ hw_machine_measure(unsigned rounds, struct hw_machine_floor *floor)
     if (done) {
         done = pthread_create(&spinner, NULL, spin, NULL) == 0;
         if (done) {
-            for (unsigned i = 0; i < rounds; i++) measure_once(spinner, &signals[i], &wakes[i]);
+            for (unsigned i = 0; i < rounds && done; i++) done = measure_once(spinner, &signals[i], &wakes[i]);
             atomic_store(&ending, true);
             pthread_join(spinner, NULL);
         }
         sigaction(SIGURG, &before, NULL);
     }
+    pthread_cond_destroy(&woken);
     qsort(signals, rounds, sizeof(*signals), by_size);
     qsort(wakes, rounds, sizeof(*wakes), by_size);
     floor->signal_ns = signals[rounds / 2];

@@ -12,7 +12,8 @@ struct hw_machine_floor {
     uint64_t signal_ns, wake_ns; /* medians */
 };
 
-/* Uses SIGURG, whose handler it restores; takes about 1.5 ms a round. False when no thread could be started. */
+/* Uses SIGURG, whose handler it restores; takes about 1.5 ms a round. False when no thread could be started, or it gave no answer for a
+ * second. */
 bool hw_machine_measure(unsigned rounds, struct hw_machine_floor *floor);
 
 #endif
