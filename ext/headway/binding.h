@@ -27,6 +27,10 @@ VALUE hw_thread_own_name(VALUE thread); /* nil: it was given none */
 VALUE hw_thread_site(VALUE thread); /* where it was created; "" for the main thread */
 bool hw_in_main_ractor(void);
 
+/* stillborn.c */
+void hw_stillborn_init(void);
+void hw_stillborn_look(void); /* from STARTED: whether there are too many records is looked at */
+
 /* yield.c */
 void hw_yield_init(void);
 void hw_trigger(void);       /* makes the calling context run the job; async-signal-safe */

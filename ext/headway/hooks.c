@@ -55,6 +55,7 @@ on_started(VALUE thread)
     hw_ticker_ensure(&hw_runtime);
     hw_control_ensure(&hw_control);
     hw_record_thread_started();
+    hw_stillborn_look();
 }
 
 static void
@@ -203,7 +204,7 @@ add_living_threads(void)
         record->main = thread == main;
         record->seen = true;
     }
-    hw_runtime_sweep(&hw_runtime);
+    hw_runtime_sweep(&hw_runtime, false);
     RB_GC_GUARD(threads);
 }
 
@@ -258,6 +259,7 @@ hw_hooks_init(void)
     main_ractor_key = rb_ractor_local_storage_ptr_newkey(NULL);
     rb_ractor_local_storage_ptr_set(main_ractor_key, (void *)&here);
 
+    hw_stillborn_init();
     name_method = thread_method("name");
     to_s_method = thread_method("to_s");
 

@@ -56,18 +56,28 @@ hw_runtime_add(struct hw_runtime *rt, enum hw_state state, bool fresh)
     return thread;
 }
 
-void
-hw_runtime_discard(struct hw_runtime *rt, struct hw_thread *thread)
+/* Lock held. */
+static void
+discard(struct hw_runtime *rt, struct hw_thread *thread)
 {
     struct hw_orders orders = { .tick_ns = HW_NEVER };
-    pthread_mutex_lock(&rt->lock);
     uint64_t now = hw_now_ns();
     thread->ended = NULL;
     hw_scheduler_remove(&rt->scheduler, thread, now, &orders);
     if (hw_recording(&rt->recorder)) hw_feed_event(rt, thread, HW_EVENT_EXITED, false, 0, now);
     hw_record_retire(rt, thread);
+    if (!atomic_load_explicit(&rt->active, memory_order_relaxed)) return;
+    if (orders.wake) hw_park_call(orders.wake);
+    orders.wake = NULL;
     hw_runtime_carry_out(rt, &orders, now);
-    hw_runtime_finish(rt, &orders);
+}
+
+void
+hw_runtime_discard(struct hw_runtime *rt, struct hw_thread *thread)
+{
+    pthread_mutex_lock(&rt->lock);
+    discard(rt, thread);
+    hw_runtime_unlock(rt);
 }
 
 void
@@ -98,22 +108,16 @@ hw_runtime_revive(struct hw_runtime *rt, struct hw_thread *thread, enum hw_state
 }
 
 void
-hw_runtime_sweep(struct hw_runtime *rt)
+hw_runtime_sweep(struct hw_runtime *rt, bool stillborn)
 {
-    struct hw_orders ignored;
     struct hw_thread *next;
     pthread_mutex_lock(&rt->lock);
     for (struct hw_thread *thread = rt->scheduler.threads; thread; thread = next) {
         next = thread->next;
-        if (thread->seen) {
-            thread->seen = false;
-            continue;
-        }
-        thread->ended = NULL;
-        hw_scheduler_remove(&rt->scheduler, thread, hw_now_ns(), &ignored);
-        hw_record_retire(rt, thread);
+        if (!thread->seen && !(stillborn && thread->ractor_known)) discard(rt, thread);
+        thread->seen = false;
     }
-    pthread_mutex_unlock(&rt->lock);
+    hw_runtime_unlock(rt);
 }
 
 #define ENDED_NAMES 128

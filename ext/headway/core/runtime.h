@@ -89,9 +89,10 @@ void hw_runtime_configure(struct hw_runtime *runtime, const struct hw_policy *po
 
 /* A record for a new thread, or NULL when memory is short. Allocates: not from a hook under the VM's scheduler lock. */
 struct hw_thread *hw_runtime_add(struct hw_runtime *runtime, enum hw_state state, bool fresh);
-/* Before a start: a record kept from an earlier one begins anew; sweep discards those not marked seen, and unmarks the rest. */
+/* Before a start: a record kept from an earlier one begins anew. */
 void hw_runtime_revive(struct hw_runtime *runtime, struct hw_thread *thread, enum hw_state state);
-void hw_runtime_sweep(struct hw_runtime *runtime);
+/* Discards those not marked seen (stillborn: of these only who was announced and never seen running), and unmarks the rest. */
+void hw_runtime_sweep(struct hw_runtime *runtime, bool stillborn);
 void hw_runtime_discard(struct hw_runtime *runtime, struct hw_thread *thread);
 
 /* Where the account of a thread with this name goes when it ends; names beyond a bound share one. Called with the GVL. */

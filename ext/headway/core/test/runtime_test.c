@@ -186,7 +186,24 @@ TEST(nobody_stays_on_the_processor_it_was_pulled_to)
 #define LINUX_TESTS
 #endif
 
-RUNTIME_TESTS({ "fair_signal", threads_come_and_go_under_fair_and_signal },
+TEST(who_was_announced_and_never_came_is_swept)
+{
+    vm_headway_start(HW_FAIR, MS(5), HW_SIGNAL);
+    atomic_load(&current->record)->seen = true;
+    struct hw_thread *ending = hw_runtime_add(&runtime, HW_SUSPENDED, false), *unborn = hw_runtime_add(&runtime, HW_READY, true);
+    struct hw_thread *stillborn[2] = { hw_runtime_add(&runtime, HW_READY, true), hw_runtime_add(&runtime, HW_SUSPENDED, true) };
+    ending->ractor_known = unborn->seen = true;
+    hw_runtime_sweep(&runtime, true);
+    CHECK_EQUAL(3, runtime.scheduler.living);
+    CHECK_EQUAL(1, runtime.scheduler.counts[HW_IS_READY]);
+    CHECK_EQUAL(1, runtime.scheduler.unborn);
+    CHECK(ending->link && unborn->link && !unborn->seen && !stillborn[0]->link && !stillborn[1]->link);
+    hw_runtime_discard(&runtime, ending);
+    hw_runtime_discard(&runtime, unborn);
+    check_given_back();
+}
+
+RUNTIME_TESTS({ "stillborn", who_was_announced_and_never_came_is_swept }, { "fair_signal", threads_come_and_go_under_fair_and_signal },
               { "fair_poll", threads_come_and_go_under_fair_and_poll },
               { "young", computing_threads_move_while_others_live_for_a_millisecond },
               { "quantum", threads_come_and_go_under_quantum }, { "policies", policies_change_under_load },

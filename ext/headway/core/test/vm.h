@@ -113,7 +113,7 @@ vm_headway_start(enum hw_policy_kind kind, uint64_t quantum_ns, enum hw_preempt 
         else atomic_store(&thread->record, record = hw_runtime_add(&runtime, state, false));
         record->seen = true;
     }
-    hw_runtime_sweep(&runtime);
+    hw_runtime_sweep(&runtime, false);
     hw_runtime_reset(&runtime);
     VM_ASSERT(hw_runtime_start(&runtime, &policy, preempt, true));
 }
