@@ -6,7 +6,8 @@
  * has a job to run, as a collection there brings it, takes this one along: it runs beside the loop, and leaves it alone. The watcher asks
  * again.
  *
- * The list of watches: with the GVL, in the main Ractor. */
+ * The watches are in a WeakMap, which gives living ones only: with the GVL, in the main Ractor. One that is garbage may have a thread that
+ * was freed before it, and is itself freed on whichever Ractor's thread, beside the loops: no list of ours could tell. */
 #include "binding.h"
 #include "loop_watch.h"
 
@@ -15,12 +16,11 @@
 
 struct stall {
     struct hw_loop_watch watch;
-    struct stall *next;
     VALUE thread, stack;
     bool open;
 };
 
-static struct stall *stalls;
+static VALUE watches;
 static rb_postponed_job_handle_t job;
 
 static void
@@ -29,50 +29,10 @@ ask(void)
     rb_postponed_job_trigger(job);
 }
 
-/* Without the frame of this very call. */
-static VALUE
-backtrace_of(VALUE thread)
-{
-    return rb_funcall(thread, rb_intern("backtrace"), 1, INT2FIX(thread == rb_thread_current() ? 1 : 0));
-}
-
-/* The backtrace may run finalizers, and so close watches: the list is looked through anew after each. */
-static void
-look_at_loops(void)
-{
-    for (struct stall *stall = stalls; stall;) {
-        if (!hw_loop_watch_answer(&stall->watch, hw_now_ns())) {
-            stall = stall->next;
-            continue;
-        }
-        int state = 0;
-        VALUE stack = rb_protect(backtrace_of, stall->thread, &state);
-        if (state) rb_set_errinfo(Qnil);
-        for (struct stall *living = stalls; living; living = living->next) {
-            if (living == stall) stall->stack = state ? Qnil : stack;
-        }
-        stall = stalls;
-    }
-}
-
-static void
-on_job(void *unused)
-{
-    int saved_errno = errno;
-    if (hw_in_main_ractor()) look_at_loops();
-    errno = saved_errno;
-}
-
 static void
 close_stall(struct stall *stall)
 {
-    if (!stall->open) return;
     stall->open = false;
-    for (struct stall **link = &stalls; *link; link = &(*link)->next) {
-        if (*link != stall) continue;
-        *link = stall->next;
-        break;
-    }
     hw_loop_watch_end(&stall->watch);
 }
 
@@ -113,6 +73,44 @@ stall_of(VALUE self)
     return stall;
 }
 
+/* Without the frame of this very call. */
+static VALUE
+backtrace_of(VALUE thread)
+{
+    return rb_funcall(thread, rb_intern("backtrace"), 1, INT2FIX(thread == rb_thread_current() ? 1 : 0));
+}
+
+static VALUE
+living_watches(VALUE unused)
+{
+    return rb_funcall(watches, rb_intern("keys"), 0);
+}
+
+static void
+look_at_loops(void)
+{
+    int failed = 0;
+    VALUE living = rb_protect(living_watches, Qnil, &failed);
+    for (long i = 0; !failed && i < RARRAY_LEN(living); i++) {
+        struct stall *stall = stall_of(RARRAY_AREF(living, i));
+        if (!stall->open || !hw_loop_watch_answer(&stall->watch, hw_now_ns())) continue;
+        int state = 0;
+        VALUE stack = rb_protect(backtrace_of, stall->thread, &state);
+        if (state) rb_set_errinfo(Qnil);
+        stall->stack = state ? Qnil : stack;
+    }
+    if (failed) rb_set_errinfo(Qnil);
+    RB_GC_GUARD(living);
+}
+
+static void
+on_job(void *unused)
+{
+    int saved_errno = errno;
+    if (hw_in_main_ractor()) look_at_loops();
+    errno = saved_errno;
+}
+
 /* LoopWatch.new(thread, threshold_ns) */
 static VALUE
 initialize(VALUE self, VALUE thread, VALUE threshold_ns)
@@ -123,8 +121,7 @@ initialize(VALUE self, VALUE thread, VALUE threshold_ns)
     stall->thread = thread;
     if (!hw_loop_watch_start(&stall->watch, threshold, ask)) rb_raise(rb_eThreadError, "no thread to watch the loop with");
     stall->open = true;
-    stall->next = stalls;
-    stalls = stall;
+    rb_funcall(watches, rb_intern("[]="), 2, self, Qtrue);
     return self;
 }
 
@@ -165,6 +162,8 @@ void
 hw_stall_init(VALUE native)
 {
     job = hw_preregister(on_job);
+    watches = rb_class_new_instance(0, NULL, rb_path2class("ObjectSpace::WeakMap"));
+    rb_gc_register_mark_object(watches);
     VALUE watch = rb_define_class_under(native, "LoopWatch", rb_cObject);
     rb_define_alloc_func(watch, allocate);
     rb_define_method(watch, "initialize", initialize, 2);

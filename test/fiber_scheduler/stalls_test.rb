@@ -120,6 +120,22 @@ class FiberSchedulerStallsTest < Minitest::Test
     assert_equal 0, result.status.exitstatus, result.to_s
   end
 
+  # Nor is one that was thrown away in the midst of a turn looked at: its thread may be gone before it, and a Ractor may be who frees it.
+  def test_watches_may_be_thrown_away
+    result = Harness::RubyProcess.eval(<<~RUBY)
+      $VERBOSE = nil
+      require "headway"
+      3.times { Ractor.new { loop { 50.times { IO.pipe }; GC.start(immediate_sweep: false); Array.new(2000) { Object.new } } } }
+      60.times do
+        20.times { Headway::Native::LoopWatch.new(Thread.new { nil }, 100_000).turn }
+        deadline = Process.clock_gettime(1) + 0.002
+        nil while Process.clock_gettime(1) < deadline
+      end
+      exit!(0) # Ruby itself may wait for a Ractor that computes
+    RUBY
+    assert_equal 0, result.status.exitstatus, result.to_s[0, 2000]
+  end
+
   private
 
   # In pieces: a machine that stops takes one of them only, and whoever watches has the others.
