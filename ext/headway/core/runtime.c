@@ -228,7 +228,7 @@ set_policy(struct hw_runtime *rt, const struct hw_policy *policy, enum hw_preemp
     hw_scheduler_set_policy(&rt->scheduler, &adapted, hw_now_ns());
 }
 
-/* Threads are added by the caller, before or after. */
+/* Threads are added by the caller, before or after; before, the times are reset. */
 bool
 hw_runtime_start(struct hw_runtime *rt, const struct hw_policy *policy, enum hw_preempt preempt, bool pulls)
 {
@@ -238,7 +238,6 @@ hw_runtime_start(struct hw_runtime *rt, const struct hw_policy *policy, enum hw_
     pthread_mutex_lock(&rt->lock);
     rt->signal_lost = false;
     rt->pulls = pulls;
-    rt->started_ns = hw_now_ns();
     set_policy(rt, policy, preempt);
     atomic_store(&rt->active, true);
     pthread_mutex_unlock(&rt->lock);

@@ -45,6 +45,7 @@ set_up(void)
     initialised = true;
     struct hw_policy policy = hw_policy_default;
     policy.kind = HW_OBSERVE;
+    hw_runtime_reset(&runtime);
     CHECK(hw_runtime_start(&runtime, &policy, HW_POLL, false));
     hw_control_init(&control, &runtime, &strings, &stacks, on_trigger);
     runtime.recorder.teller = &control.teller;

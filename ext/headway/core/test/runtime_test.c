@@ -127,6 +127,22 @@ TEST(policies_change_under_load)
     check_given_back();
 }
 
+/* What was under way at the stop counts for nothing after the next start. */
+static void
+check_nobody_is_older_than_the_start(void)
+{
+    unsigned older = 0;
+    pthread_mutex_lock(&runtime.lock);
+    uint64_t now = hw_now_ns();
+    for (struct hw_thread *thread = runtime.scheduler.threads; thread; thread = thread->next) {
+        struct hw_account account = hw_account_at(thread, now);
+        uint64_t sum_ns = account.time_ns[HW_SUSPENDED] + account.time_ns[HW_READY] + account.time_ns[HW_RUNNING];
+        older += sum_ns > now - runtime.started_ns;
+    }
+    pthread_mutex_unlock(&runtime.lock);
+    CHECK_EQUAL(0, older);
+}
+
 TEST(it_starts_and_stops_under_load)
 {
     vm_headway_start(HW_FAIR, MS(5), HW_SIGNAL);
@@ -139,6 +155,7 @@ TEST(it_starts_and_stops_under_load)
         if (test_random(2)) vm_sleep(US(500));
         vm_headway_start(HW_FAIR, MS(5), test_random(4) ? HW_SIGNAL : HW_POLL);
         vm_sleep(test_random(2) ? US(200) : MS(3));
+        check_nobody_is_older_than_the_start();
     }
     check_everybody_moves(MS(5000));
     end_everybody();
