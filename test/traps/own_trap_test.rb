@@ -51,6 +51,14 @@ class OwnTrapTest < Harness::TrapTest
     urge
   end
 
+  # The C library may allocate a thread's storage when it is first used; in a handler that may be in the midst of another allocation.
+  def test_a_signal_from_outside_without_a_trap_allocates_nothing
+    with_headway(:fair_signal) do
+      before, after = VMFixture.storage_around_signal("headway.so")
+      assert_equal before, after
+    end
+  end
+
   private
 
   def urge = system("kill -URG #{Process.pid}")

@@ -3,8 +3,10 @@
 #include "vm_fixture.h"
 
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -107,6 +109,44 @@ stop_storm(VALUE self)
     return LONG2NUM(storm.sent);
 }
 
+/* -- a library's thread-local storage, which the C library may allocate when it is first used, in a handler, too --------------- */
+
+struct storage {
+    const char *library;
+    void *block;
+};
+
+static int
+find_storage(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct storage *storage = arg;
+    if (strstr(info->dlpi_name, storage->library) == NULL) return 0;
+    storage->block = info->dlpi_tls_data;
+    return 1;
+}
+
+static void *
+receive_signal(void *arg)
+{
+    struct storage *storages = arg;
+    dl_iterate_phdr(find_storage, &storages[0]);
+    pthread_sigqueue(pthread_self(), SIGURG, (union sigval){0});
+    dl_iterate_phdr(find_storage, &storages[1]);
+    return NULL;
+}
+
+/* Whether a new native thread has the library's storage: before and after a SIGURG that isn't ours. */
+static VALUE
+storage_around_signal(VALUE self, VALUE library)
+{
+    struct storage storages[2] = {{StringValueCStr(library), NULL}, {StringValueCStr(library), NULL}};
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, receive_signal, storages) != 0) rb_sys_fail("pthread_create");
+    pthread_join(thread, NULL);
+    RB_GC_GUARD(library);
+    return rb_ary_new_from_args(2, storages[0].block ? Qtrue : Qfalse, storages[1].block ? Qtrue : Qfalse);
+}
+
 void
 Init_signals(VALUE module)
 {
@@ -114,6 +154,7 @@ Init_signals(VALUE module)
     rb_define_module_function(module, "remove_job_signal", remove_job_signal, 0);
     rb_define_module_function(module, "disposition", disposition, 1);
     rb_define_module_function(module, "blocked_signals", blocked_signals, 0);
+    rb_define_module_function(module, "storage_around_signal", storage_around_signal, 1);
     rb_define_module_function(module, "start_storm", start_storm, 3);
     rb_define_module_function(module, "stop_storm", stop_storm, 0);
 }

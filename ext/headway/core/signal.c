@@ -23,31 +23,32 @@ ours(const siginfo_t *info)
 #endif
 }
 
-static void
+/* sa_handler and sa_sigaction share their place; SIG_IGN may have been set with any flags. */
+static bool
+somebody_was_there(void)
+{
+    return before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN;
+}
+
+/* A handler that was set after ours may hand a foreign signal on to ours, which hands it back. The C library may allocate a thread's
+ * storage when it is first looked up, which no handler should: so only where somebody was there before. Inlined it would be always. */
+__attribute__((noinline)) static void
 hand_on(int number, siginfo_t *info, void *context)
 {
-    if (before.sa_flags & SA_SIGINFO) {
-        if (before.sa_sigaction) before.sa_sigaction(number, info, context);
-    }
-    else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
-        before.sa_handler(number);
-    }
+    static _Thread_local volatile sig_atomic_t handing_on;
+    if (handing_on) return;
+    handing_on = 1;
+    if (before.sa_flags & SA_SIGINFO) before.sa_sigaction(number, info, context);
+    else before.sa_handler(number);
+    handing_on = 0;
 }
 
 static void
 hw_signal_handler(int number, siginfo_t *info, void *context)
 {
-    /* A handler that was set after ours may hand a foreign signal on to ours, which hands it back. */
-    static _Thread_local volatile sig_atomic_t handing_on;
     int saved_errno = errno;
-    if (ours(info)) {
-        trigger_job();
-    }
-    else if (!handing_on) {
-        handing_on = 1;
-        hand_on(number, info, context);
-        handing_on = 0;
-    }
+    if (ours(info)) trigger_job();
+    else if (somebody_was_there()) hand_on(number, info, context);
     errno = saved_errno;
 }
 
