@@ -45,6 +45,18 @@ class MetricsOwnFamiliesTest < Harness::IsolatedTest
     assert_includes err, "caf\u00e9"
   end
 
+  def test_what_has_no_value_now_is_left_out
+    register(family(name: "a_total").tap { |one| one.series[{ a: "gone" }] = nil })
+    deltas = Headway::Metrics::Deltas.new
+    told = lambda do
+      deltas.of(Headway::Metrics.collect).select { |change| change.name == "a_total" }.map { |change| [change.labels[:a], change.number] }
+    end
+    assert_equal ["a_total{a=\"b\"} 7"], scrape.lines(chomp: true).grep(/\Aa_total/)
+    assert_equal [["b", 7]], told.call
+    assert_equal [["b", 0]], told.call
+    assert_empty Headway.notices
+  end
+
   def test_what_is_no_family_is_named_and_keeps_nothing_back
     register(nil)
     register(family)

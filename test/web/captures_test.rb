@@ -172,6 +172,15 @@ class WebCapturesTest < Minitest::Test
     assert_equal ["lock"], Dir.children(@captures)
   end
 
+  # As in a container whose file system is read-only: the application must start all the same.
+  def test_without_a_place_for_temporary_files_there_is_a_page
+    here = true
+    Dir.singleton_class.prepend(Module.new { define_method(:tmpdir) { here ? raise(ArgumentError, "no directory will do") : super() } })
+    assert_equal 200, get(web(directory: nil), "/").status
+  ensure
+    here = false
+  end
+
   def test_a_directory_that_turned_bad
     record
     web = web()

@@ -36,6 +36,8 @@ module Headway
         Dir.mktmpdir("headway")
       rescue SystemCallError => error
         raise UsageError, "--report: no trace can be written to #{Dir.tmpdir} meanwhile: #{Reason.of(error)}; set TMPDIR, or give --record FILE"
+      rescue ArgumentError => error # Dir.tmpdir's
+        raise UsageError, "--report: no trace can be written meanwhile: #{Reason.of(error)}; set TMPDIR, or give --record FILE"
       end
 
       def there

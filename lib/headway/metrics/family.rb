@@ -15,9 +15,10 @@ module Headway
     class Family
       # As every monitoring system takes it: for one wrong byte in a family of the program's own some refuse all families.
       #
-      # @return [Family] the same in UTF-8
+      # @return [Family] the same in UTF-8, without what has no value now
       def in_utf8
-        in_utf8 = series.transform_keys { |labels| labels.to_h { |label, text| [Text.of(label).to_sym, Text.of(text)] } }
+        there = series.select { |_, value| value.is_a?(Numeric) || value.is_a?(Distribution) }
+        in_utf8 = there.transform_keys { |labels| labels.to_h { |label, text| [Text.of(label).to_sym, Text.of(text)] } }
         Family.new(Text.of(name), type, Text.of(help), in_utf8, process)
       end
     end

@@ -40,8 +40,16 @@ module Headway
       # Where an application's captures go unless it names a place: none that another application of the same user looks into. Another
       # release's directory is another application's: PWD, in which a link to the current one may stand, is not always set or right.
       def self.default_directory
-        File.join(Dir.tmpdir, "headway-web-#{::Process.euid}-#{Digest::SHA256.hexdigest(Dir.pwd)[0, 8]}")
+        File.join(temporary, "headway-web-#{::Process.euid}-#{Digest::SHA256.hexdigest(Dir.pwd)[0, 8]}")
       end
+
+      # Where nothing can be written, as in a container whose file system is read-only, only a capture fails, and says so.
+      def self.temporary
+        Dir.tmpdir
+      rescue ArgumentError
+        "/tmp"
+      end
+      private_class_method :temporary
 
       # @param directory [String, nil] made when something is captured
       # @raise [SettingError] one that is not for us alone
