@@ -128,8 +128,10 @@ check_wait_end(struct hw_piece rest, uint64_t from, uint64_t to)
     double sum = 0;
     while (at < end) {
         double ms;
+        uint64_t bits = 0;
         CHECK(*at >= '0' && *at <= '0' + THREADS, "an entry");
-        memcpy(&ms, at + 1, sizeof(ms)); /* tests run on little endian machines */
+        for (int byte = 8; byte > 0; byte--) bits = bits << 8 | at[byte];
+        memcpy(&ms, &bits, sizeof(ms));
         sum += ms;
         at += 9;
     }
