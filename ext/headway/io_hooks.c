@@ -33,7 +33,7 @@
 #if defined(HAVE_PREADV2) && defined(RWF_NOWAIT)
 #define READ_CACHED(fd, vector, from) preadv2(fd, vector, 1, from, RWF_NOWAIT)
 #else
-#define READ_CACHED(fd, vector, from) ((void)(vector), errno = EOPNOTSUPP, (ssize_t)-1)
+#define READ_CACHED(fd, vector, from) ((void)(fd), (void)(vector), errno = EOPNOTSUPP, (ssize_t)-1)
 #endif
 
 #define HERE (-1) /* at the file's own position */
