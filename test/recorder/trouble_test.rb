@@ -50,6 +50,28 @@ class RecorderTroubleTest < Harness::RecorderTest
     assert_equal [["out.headway"], ["first"]], [files, analysis[:marks].map { |mark| mark[:name] }]
   end
 
+  # As under ulimit -f: who writes first gets a signal that ends the program, be it that start, a dump or stop writes.
+  def test_a_limit_of_files_sizes_ends_a_recording_and_not_the_program
+    run = program(<<~RUBY)
+      $VERBOSE = nil # what is said may go to a file, too
+      most = Process.getrlimit(:FSIZE).last
+      Headway.start(policy: :observe)
+      Process.setrlimit(:FSIZE, 20, most)
+      done = [Headway::Recorder.start(file: FILE)]
+      Process.setrlimit(:FSIZE, 2000, most)
+      done << Headway::Recorder.start(mode: :flight, file: FILE)
+      1000.times { Headway.mark("many") }
+      done << Headway::Recorder.stop << Headway::Recorder.start(file: FILE)
+      1000.times { Headway.mark("many") }
+      done << Headway::Recorder.stop
+      Process.setrlimit(:FSIZE, most)
+      p done, Headway.notices
+    RUBY
+    assert run.success?, run
+    said = ["recording is off: #{file}", "no dump to #{file}", "recording stopped: #{file}"].map { |text| "#{text}: File too large" }
+    assert_equal "[false, true, true, true, true]\n#{said.inspect}\n", run.out
+  end
+
   # As when one command is recorded twice at a time: the file stays the first one's.
   def test_a_file_that_another_process_records_into
     run = program(<<~RUBY)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define NS_PER_SLOT 125
@@ -20,9 +21,23 @@
 /* Bytes that are worth a write of their own while there is more in the ring. */
 #define ENOUGH_BYTES (256 * 1024)
 
+/* A write beyond the limit of the process would be told of by SIGXFSZ first, which ends the program. */
+static bool
+within_limit(int file, size_t length)
+{
+    struct rlimit limit;
+    off_t at = lseek(file, 0, SEEK_CUR);
+    if (at < 0 || getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return true;
+    return (rlim_t)at + length <= limit.rlim_cur;
+}
+
 bool
 hw_write_all(int file, const struct hw_buffer *buffer)
 {
+    if (!within_limit(file, buffer->length)) {
+        errno = EFBIG;
+        return false;
+    }
     for (size_t done = 0; done < buffer->length;) {
         ssize_t written = write(file, buffer->bytes + done, buffer->length - done);
         if (written > 0) done += (size_t)written;
