@@ -229,6 +229,9 @@ class PredictTest < PredictCase
     assert_bad_usage(/nowhere\.headway/, "predict", "nowhere.headway")
     assert_bad_usage(/--threads is "0": give whole numbers from 1 to 1024/, "predict", path, "--threads", "1,0")
     assert_bad_usage(/--threads is "": /, "predict", path, "--threads", "1,")
+    # As of a shell's variable that isn't set.
+    %w[--threads --processes --quantum --policy --rate].each { |option| assert_bad_usage(/#{option} is "": give/, "predict", path, option, "") }
+    assert_bad_usage(/--rate is "": give/, "advise", path, "--rate", "")
     assert_bad_usage(/--processes is "x"/, "predict", path, "--processes", "x")
     assert_bad_usage(/--cores is "1,2": give a whole number from 1 to 4096/, "predict", path, "--cores", "1,2")
     assert_bad_usage(/--quantum is "0": give milliseconds/, "predict", path, "--quantum", "0")

@@ -10,7 +10,7 @@ module Headway
       # @return [Array<Slo>]
       # @raise [SettingError]
       def self.parse(text)
-        [*text.split(",", -1), *("" if text.empty?)].map do |word|
+        Predict::Grid.words(text).map do |word|
           match = /\A\s*(?:(.+):)?(mean|p50|p95|p99)\s*<?=\s*(\d+(?:\.\d+)?)\s*(us|µs|ms|s)\s*\z/.match(word.scrub)
           raise SettingError, "--slo is #{word.scrub.inspect}: give mean, p50, p95 or p99 and a time, such as p99=50ms or checkout:p95=0.2s" unless match
 

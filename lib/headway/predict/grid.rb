@@ -8,13 +8,19 @@ module Headway
     class Grid
       WIDEST = 500
 
+      # Of no text split makes no word: that would ask for no setting at all, or for the rate nil, which stands for closed.
+      #
+      # @param text [String] words with commas between them
+      # @return [Array<String>] one at least
+      def self.words(text) = text.empty? ? [text] : text.split(",", -1)
+
       # @param text [String] such as "1,2,4"
       # @param option [String] its name, for messages
       # @param highest [Integer]
       # @return [Array<Integer>]
       # @raise [SettingError]
       def self.counts(text, option, highest)
-        text.split(",", -1).map do |word|
+        words(text).map do |word|
           whole(word, highest) ||
             raise(SettingError, "#{option} is #{word.scrub.inspect}: give whole numbers from 1 to #{highest}, such as 1,2,4")
         end.uniq
@@ -35,12 +41,12 @@ module Headway
 
       # @return [Array<Numeric>] milliseconds
       # @raise [SettingError]
-      def self.quanta(text) = text.split(",", -1).map { |word| Settings.quantum_ms(word.strip, from: "--quantum") }.uniq
+      def self.quanta(text) = words(text).map { |word| Settings.quantum_ms(word.strip, from: "--quantum") }.uniq
 
       # @return [Array<Symbol>]
       # @raise [SettingError]
       def self.policies(text)
-        text.split(",", -1).map do |word|
+        words(text).map do |word|
           Workload::POLICIES.keys.find { |policy| policy.to_s == word.strip } ||
             raise(SettingError, "--policy is #{word.scrub.inspect}: give stock, quantum or fair")
         end.uniq
@@ -49,7 +55,7 @@ module Headway
       # @return [Array<Float, nil>] nil: closed
       # @raise [SettingError]
       def self.rates(text)
-        text.split(",", -1).map do |word|
+        words(text).map do |word|
           next nil if word.strip == "closed"
 
           rate = Float(word, exception: false)
