@@ -60,12 +60,13 @@ module Headway
           "headway COMMAND --help says more. headway --version prints the version.\n"
       end
 
-      # To stderr, which may be closed: nobody's exit status depends on that.
+      # To stderr, which may be closed: nobody's exit status depends on that. Files that are told of may be called anything.
       #
-      # @param text [String]
+      # @param text [String] a line
       # @return [void]
       def say(text)
-        $stderr.puts "headway: #{text}"
+        require_relative "summary"
+        $stderr.puts "headway: #{Summary::Text.plain(text)}"
       rescue IOError, SystemCallError
         nil
       end

@@ -141,6 +141,15 @@ class RealTraceTest < TraceCase
     refute_includes result.out, "\e"
   end
 
+  def test_files_that_cannot_be_read_may_be_called_anything
+    path = file("nonsense", "a\n\e]0;b\a.headway")
+    told = "#{@directory}/a??]0;b?.headway: is no Headway trace\n"
+
+    assert_equal "headway: #{told}", headway("report", path).err
+    assert_equal "headway: #{told}", headway("predict", path).err
+    assert_equal "headway: no trace that can be read in directory #{@directory}: #{told}", headway("report", @directory).err
+  end
+
   def test_a_file_counts_once
     path = file(known_trace)
     once = headway("report", path).out

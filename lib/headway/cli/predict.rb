@@ -42,7 +42,7 @@ module Headway
 
           Headway::Workload.open(*TraceArguments.of_one_run(words))
         rescue Headway::Trace::Error => error
-          raise UsageError, error.message.lines.first.to_s.chomp
+          raise UsageError, error.message
         end
 
         # @return [Integer] the exit status

@@ -86,7 +86,7 @@ module Headway
           trace = Headway::Trace.open(*files, lanes: lanes)
           Headway::Report::Document.new(trace).tap(&:to_h)
         rescue Headway::Trace::Error => error
-          raise UsageError, error.message.lines.first.to_s.chomp
+          raise UsageError, error.message
         end
 
         def make(targets, document)

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../summary"
 require_relative "../trace"
 require_relative "../trace/directory"
 
@@ -35,7 +34,7 @@ module Headway
           work = data[:threads].each_with_object(Hash.new(0.0)) { |thread, sums| sums[thread[:process]] += thread[:running_s] }
           most = runs.max_by { |run| run.sum { |process| work[process[:id]] } }
           taken = files.values_at(*most.map { |process| process[:id] }.sort)
-          say("of #{runs.size} runs one after the other the one in which most was done is taken: #{names(taken)}") if runs.size > 1
+          CLI.say("of #{runs.size} runs one after the other the one in which most was done is taken: #{names(taken)}") if runs.size > 1
           taken
         end
 
@@ -47,7 +46,7 @@ module Headway
           return if runs.size < 2
 
           last = files.values_at(*runs.last.map { |process| process[:id] }.sort)
-          say("warning: these traces are of #{runs.size} runs one after the other; the last of them alone is #{names(last)}")
+          CLI.say("warning: these traces are of #{runs.size} runs one after the other; the last of them alone is #{names(last)}")
         end
 
         private
@@ -66,7 +65,7 @@ module Headway
             why = bad.empty? ? "there is no *.headway" : "#{bad.first.join(": ")}#{" (and #{bad.size - 1} more)" if bad.size > 1}"
             raise UsageError, "no trace that can be read in directory #{directory}: #{why}"
           end
-          bad.each { |file, why| say("warning: #{file} is left out: #{why}") }
+          bad.each { |file, why| CLI.say("warning: #{file} is left out: #{why}") }
           files
         rescue SystemCallError => error
           raise UsageError, "directory #{directory} can't be read: #{Reason.of(error)}"
@@ -75,10 +74,6 @@ module Headway
         def names(files)
           more = files.size - MOST_NAMES
           [files.first(MOST_NAMES).join(" "), *("(and #{more} more)" if more.positive?)].join(" ")
-        end
-
-        def say(text)
-          CLI.say(Summary::Text.plain(text))
         end
       end
     end
