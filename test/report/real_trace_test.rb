@@ -150,6 +150,13 @@ class RealTraceTest < TraceCase
     assert_equal "headway: no trace that can be read in directory #{@directory}: #{told}", headway("report", @directory).err
   end
 
+  def test_a_directory_in_a_locale_that_cannot_read_its_name
+    directory = File.join(@directory, "caf\u00e9")
+    Dir.mkdir(directory)
+    known = headway("report", file(known_trace, "caf\u00e9/\u00fc.headway"))
+    [{}, { "LC_ALL" => "C" }].each { |locale| assert_equal known.out, headway("report", directory, env: locale).out }
+  end
+
   def test_a_file_counts_once
     path = file(known_trace)
     once = headway("report", path).out

@@ -13,7 +13,8 @@ module Headway
       # @yieldparam why [String]
       # @return [Array<String>] the others, in the order of their names; those in directories inside it, too
       def self.files(path)
-        Dir.glob(TRACES, base: path).sort.map { |name| File.join(path, name) }.select do |file|
+        # Where no locale is set, the path is bytes, and the names below it are not.
+        Dir.glob(TRACES, base: path).sort.map { |name| File.join(path, name.force_encoding(path.encoding)) }.select do |file|
           why = Trace.fault(file)
           yield file, why if why
           why.nil?
