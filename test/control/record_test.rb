@@ -129,6 +129,10 @@ class ControlRecordTest < Minitest::Test
     assert_bad_usage(/record what: give start or stop/, record(pid))
     assert_bad_usage(/"frob" is nothing that record does: give start or stop/, record(pid, "frob"))
     assert_bad_usage(/"b" is not expected here: record start takes one FILE/, record(pid, "start", "a", "b"))
+    utf8 = { "HEADWAY_CONTROL_DIR" => @sockets, "LC_ALL" => "C.UTF-8" }
+    { %W[\xff] => /give a name in UTF-8/, %W[--events \xff] => /--events is "\ufffd": give a number/ }.each do |words, why|
+      assert_bad_usage(why, headway("ctl", pid.to_s, "record", "start", *words, env: utf8))
+    end
     assert_bad_usage(/"a" is not expected here: record stop takes nothing more/, record(pid, "stop", "a"))
     assert_bad_usage(/unknown option --frob/, record(pid, "start", "--frob", "1"))
     assert_bad_usage(/--mode needs a value/, record(pid, "start", "--mode"))

@@ -46,14 +46,14 @@ module Headway
         end
 
         def take(word, words, options)
-          name, value = word.split("=", 2)
+          name, value = word.scrub.split("=", 2)
           if name == "--mode" || NUMBERS.key?(name)
-            value ||= words.shift or raise UsageError, "#{name} needs a value (headway ctl --help says which)"
-            return options[:mode] = value.scrub if name == "--mode"
+            value ||= words.shift&.scrub or raise UsageError, "#{name} needs a value (headway ctl --help says which)"
+            return options[:mode] = value if name == "--mode"
 
             return options[NUMBERS[name]] = number(name, value)
           end
-          raise UsageError, "unknown option #{name.scrub} (headway ctl --help lists them)" if name.to_s.start_with?("--")
+          raise UsageError, "unknown option #{name} (headway ctl --help lists them)" if name.to_s.start_with?("--")
           raise UsageError, "#{word.scrub.inspect} is not expected here: record start takes one FILE" if options[:file]
 
           options[:file] = Recorder::FileName.absolute(word)
@@ -69,7 +69,7 @@ module Headway
         def number(name, text)
           return text.include?(".") ? Float(text) : Integer(text, 10) if text.match?(/\A\d{1,12}(\.\d{1,9})?\z/)
 
-          raise UsageError, "#{name} is #{text.scrub.inspect[0, 60]}: give a number"
+          raise UsageError, "#{name} is #{text.inspect[0, 60]}: give a number"
         end
 
         def lines(recorder)
