@@ -157,6 +157,17 @@ class RealTraceTest < TraceCase
     [{}, { "LC_ALL" => "C" }].each { |locale| assert_equal known.out, headway("report", directory, env: locale).out }
   end
 
+  # Firefox' form reads all of them at a time.
+  def test_more_files_than_may_be_open
+    40.times { |number| file(known_trace, "#{number}.headway") }
+    out = File.join(@directory, "out.json")
+    result = headway("report", @directory, "--firefox", out, pass: { rlimit_nofile: 30 })
+
+    assert_equal 2, result.status.exitstatus
+    assert_match(/\Aheadway: .*\.headway: can't be opened: Too many open files\n\z/, result.err.lines.last)
+    refute_path_exists out
+  end
+
   def test_a_file_counts_once
     path = file(known_trace)
     once = headway("report", path).out

@@ -34,7 +34,7 @@ module Headway
           TraceArguments.warn_of_runs(document.to_h[:processes], files) if files != words
           make(targets, document)
           0
-        rescue Headway::Report::Error => error
+        rescue Headway::Report::Error, Headway::Trace::Error => error # files are read again while reports are made
           raise UsageError, error.message
         end
 
@@ -85,8 +85,6 @@ module Headway
         def read(files, lanes:)
           trace = Headway::Trace.open(*files, lanes: lanes)
           Headway::Report::Document.new(trace).tap(&:to_h)
-        rescue Headway::Trace::Error => error
-          raise UsageError, error.message
         end
 
         def make(targets, document)
