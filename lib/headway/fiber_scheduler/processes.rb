@@ -6,6 +6,12 @@ module Headway
   class FiberScheduler
     # Waits for child processes and for addresses.
     module Processes
+      # A process's number that is another object each time. What epoll's selector knows of a descriptor holds for the object it was
+      # waited for with: where a wait was given up, and the next one for the process gets the same descriptor anew, it would take it for
+      # registered, and wait for ever.
+      Number = Struct.new(:to_int)
+      private_constant :Number
+
       # @param pid [Integer]
       # @param flags [Integer] as Process.wait
       # @return [Process::Status]
@@ -15,7 +21,7 @@ module Headway
 
         fiber = Fiber.current
         @selecting[fiber] = pid
-        status = @selector.process_wait(fiber, pid, flags) until status
+        status = @selector.process_wait(fiber, Number.new(pid), flags) until status
         status
       rescue Errno::ESRCH # there is no such process: Ruby knows what to say
         Elsewhere.process_wait(pid, flags)
