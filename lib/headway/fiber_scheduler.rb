@@ -78,7 +78,7 @@ module Headway
       @idle = @turning = false
       @looking = !CLOSED_EVERY # a timer that looks for closed IOs; true: nobody has to
       @timers = IO::Event::Timers.new
-      @due = []                           # timers whose time has come, each with what it is for
+      @due = []                           # what is to be done as its time has come
       @blocked = {}.compare_by_identity   # fiber => what it waits for, in #block
       @selecting = {}.compare_by_identity # fiber => what it waits for, in the selector
       @woken = {}.compare_by_identity     # fibers that #unblock named and that have not run since
@@ -251,8 +251,8 @@ module Headway
     # What left the loop early has it come here again, for the rest.
     def fire
       unstruck { @timers.fire }
-      while (timer, action = @due.first)
-        action.call unless timer.cancelled?
+      while (action = @due.first)
+        action.call
         @due.shift
       end
     end

@@ -12,12 +12,14 @@ module Headway
         return wait_aside(timeout) unless here?
 
         fiber = Fiber.current
-        timer = resume_after(timeout, fiber) if timeout
+        waits = true
+        timer = after(timeout) { fiber.transfer(false) if waits } if timeout
         @blocked[fiber] = blocker
         @loop.transfer ? true : false
       ensure
         if fiber
-          @blocked.delete(fiber) # first: up to here nothing that strikes the thread can come in between
+          waits = false # first, as the next: up to here nothing that strikes the thread can come in between
+          @blocked.delete(fiber)
           @woken.delete(fiber) # what woke it concerned this wait only
           timer&.cancel!
           resumed if @idle
@@ -62,13 +64,15 @@ module Headway
 
         fiber = Fiber.current
         expired = Expired.new(message) if none_given
-        timer = after(duration) { fiber.raise(*expired || [exception, message]) if fiber.alive? }
+        waits = true
+        timer = after(duration) { fiber.raise(*expired || [exception, message]) if waits }
         yield duration
       rescue Expired => error
         raise unless error.equal?(expired)
 
         raise exception, message
       ensure
+        waits = false
         timer&.cancel!
       end
 
@@ -110,21 +114,19 @@ module Headway
 
       def called_by_old_timeout?(caller) = caller.base_label == "timeout" && !caller.label.start_with?("block ")
 
-      def resume_after(duration, fiber)
-        after(duration) { fiber.transfer(false) if fiber.alive? }
-      end
-
       # What another thread raises waits until the block, which must not switch fibers, is done.
       def unstruck(&) = Thread.handle_interrupt(ANYTHING_LATER, &)
 
       # An exception that strikes the timers while they sort themselves has them forget one later; so none runs fibers in there.
+      # One that strikes before our caller has the timer, or as it cancels it, leaves it to fire: the action knows itself whether
+      # it is still wanted, or it would end a later wait.
       #
       # @return [IO::Event::Timers::Handle, nil] nil: endless
       def after(duration, &action)
         duration = duration.to_f
         return unless duration.finite?
 
-        timer = @timers.after(duration) { @due << [timer, action] }
+        @timers.after(duration) { @due << action }
       end
 
       def seconds(duration)

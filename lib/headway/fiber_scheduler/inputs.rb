@@ -22,16 +22,18 @@ module Headway
           return ready
         end
         fiber = Fiber.current
+        waits = true
         if timeout
-          timer = resume_after(timeout, fiber)
+          timer = after(timeout) { fiber.transfer(false) if waits }
         elsif (limit = io.timeout)
-          timer = after(limit) { fiber.raise(IO::TimeoutError, "Blocking operation timed out!") }
+          timer = after(limit) { fiber.raise(IO::TimeoutError, "Blocking operation timed out!") if waits }
         end
         @selecting[fiber] = io
         look_for_closed unless @looking
         @selector.io_wait(fiber, io, events)
       ensure
         if fiber
+          waits = false
           @selecting.delete(fiber)
           timer&.cancel!
           resumed if @idle
