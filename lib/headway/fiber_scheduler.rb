@@ -104,7 +104,7 @@ module Headway
 
       attach unless @selector
       settle unless @loop
-      raise Error, "the loop can only be run on the fiber it began on" unless Fiber.current.equal?(@loop)
+      refuse unless Fiber.current.equal?(@loop)
 
       @left = true # by an exception, unless we come to the end
       Headway.interactive { turning { turn while pending? } }
@@ -116,12 +116,16 @@ module Headway
     # Runs what is left to run, then gives everything back. When an exception (Interrupt, SystemExit) is about to end the thread,
     # or somebody kills it, what the fibers wait for may never come: {Stop} is raised in them, and they run to their ends. Inside a
     # rescue clause the rescued exception counts as such, unless the first fiber was started in there, too.
+    #
+    # @raise [Error] on another fiber than the loop's, or another thread: nothing is lost, and the loop goes on
     def close
+      refuse if elsewhere?
       Fiber.scheduler.equal?(self) ? Fiber.set_scheduler(nil) : scheduler_close
     end
 
     # Called by Ruby when the thread ends or gets another scheduler.
     def scheduler_close
+      refuse if elsewhere? # or what waits in the loop would be left without a selector
       keeping_error { wind_up } unless closed?
     end
 
@@ -200,6 +204,11 @@ module Headway
     def settle
       @home.fiber = @loop = Fiber.current
     end
+
+    # Whether the loop is somebody else's, who still can run it.
+    def elsewhere? = @selector && !closed? && !Fiber.current.equal?(@loop) && @loop&.alive?
+
+    def refuse = raise Error, "the loop can only be run on the fiber it began on"
 
     # The loop's fiber is with the loop: whoever runs was transferred to.
     def turning

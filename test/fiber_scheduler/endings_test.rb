@@ -83,6 +83,19 @@ class FiberSchedulerEndingsTest < Minitest::Test
     assert_predicate scheduler.worker_pool, :closed? if scheduler.worker_pool
   end
 
+  # Neither a fiber of the loop nor another thread can wait for all of them.
+  def test_who_closes_it_where_that_is_not_possible_takes_nobody_s_loop
+    [->(scheduler) { scheduler.close }, ->(_) { Fiber.set_scheduler(nil) }, ->(scheduler) { elsewhere { scheduler.close } }].each do |close|
+      said = []
+      looping do |scheduler|
+        Fiber.schedule { sleep(0.02) && said << :ended }
+        Fiber.schedule { said << assert_raises(Headway::Error) { sleep(0.001) && close.call(scheduler) }.class }
+        scheduler.run
+      end
+      assert_equal [Headway::Error, :ended], said
+    end
+  end
+
   # A timer that is taken out, and the count of those that are still to be.
   def test_what_strikes_the_loop_while_it_sorts_its_timers_loses_none
     struck = []
@@ -118,6 +131,10 @@ class FiberSchedulerEndingsTest < Minitest::Test
   end
 
   private
+
+  def elsewhere(&block)
+    Thread.new { (Thread.current.report_on_exception = false) || block.call }.join
+  end
 
   def begin_in_an_enumerator(scheduler, first, said)
     Fiber.set_scheduler(scheduler)
