@@ -96,6 +96,17 @@ class FiberSchedulerEndingsTest < Minitest::Test
     end
   end
 
+  def test_a_failure_that_cannot_be_reported_takes_nothing_else_down
+    speechless = Class.new(StandardError) { def message = raise("no words") }
+    written = []
+    only_write = Object.new.tap { |out| out.define_singleton_method(:write) { |*texts| written.concat(texts) } }
+    gone = Object.new.tap { |out| out.define_singleton_method(:write) { |*| raise Errno::EPIPE } }
+    [[IOError, only_write], [speechless, only_write], [IOError, gone]].each do |error, out|
+      assert_equal [error, true], failing_with(error, out)
+    end
+    assert_match(/report_on_exception.*IOError.*report_on_exception.*whose message raises RuntimeError/m, written.join)
+  end
+
   # A timer that is taken out, and the count of those that are still to be.
   def test_what_strikes_the_loop_while_it_sorts_its_timers_loses_none
     struck = []
@@ -134,6 +145,26 @@ class FiberSchedulerEndingsTest < Minitest::Test
 
   def elsewhere(&block)
     Thread.new { (Thread.current.report_on_exception = false) || block.call }.join
+  end
+
+  # @return [Array(Class, Boolean)] what the loop raised, whether a fiber beside the one that failed came to its end
+  def failing_with(error, out)
+    ended = false
+    before = $stderr
+    raised = assert_raises(Exception) do
+      looping do |scheduler|
+        Fiber.schedule { sleep(0.005) && ended = true }
+        Thread.current.report_on_exception = true
+        $stderr = out
+        Fiber.schedule { raise error }
+        $stderr = before
+        Thread.current.report_on_exception = false
+        scheduler.run
+      end
+    end
+    [raised.class, ended]
+  ensure
+    $stderr = before
   end
 
   def begin_in_an_enumerator(scheduler, first, said)

@@ -67,9 +67,18 @@ module Headway
         report(handler_error)
       end
 
+      # What fails in here would take the loop down.
       def report(error)
-        $stderr.write("#{Fiber.current.inspect} terminated with exception (report_on_exception is true):\n",
-                      error.full_message(highlight: $stderr.tty?))
+        $stderr.write("#{Fiber.current.inspect} terminated with exception (report_on_exception is true):\n", words(error))
+      rescue IOError, SystemCallError
+        nil # stderr is gone
+      end
+
+      # Somebody else's error may have a message that raises.
+      def words(error)
+        error.full_message
+      rescue StandardError => fault
+        "#{error.backtrace&.first}: #{error.class}, whose message raises #{fault.class}\n"
       end
     end
     private_constant :Failures
