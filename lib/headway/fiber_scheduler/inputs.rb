@@ -49,7 +49,10 @@ module Headway
         return ready if ready || timeout&.zero?
         return on_thread { Elsewhere.select(readable, writable, priority, timeout) } unless PollSet.possible?
 
-        PollSet.open(readable, writable, priority) { |set| select_in(set, timeout && after_now(timeout)) }
+        deadline = timeout && after_now(timeout)
+        PollSet.open(readable, writable, priority) { |set| select_in(set, deadline) }
+      rescue Errno::EMFILE, Errno::ENFILE # no descriptor is left for the set
+        on_thread { Elsewhere.select(readable, writable, priority, deadline && [deadline - @timers.now, 0].max) }
       end
 
       # Ruby 4.0 is about to close a descriptor.

@@ -12,6 +12,11 @@ module Headway
       Number = Struct.new(:to_int)
       private_constant :Number
 
+      # Why there is no descriptor for a process: no such process, of which Ruby knows what to say; none is left; an old kernel, or a
+      # container that forbids it.
+      NO_DESCRIPTOR = [Errno::ESRCH, Errno::EMFILE, Errno::ENFILE, Errno::ENOSYS, Errno::EPERM].freeze
+      private_constant :NO_DESCRIPTOR
+
       # @param pid [Integer]
       # @param flags [Integer] as Process.wait
       # @return [Process::Status]
@@ -23,8 +28,8 @@ module Headway
         @selecting[fiber] = pid
         status = @selector.process_wait(fiber, Number.new(pid), flags) until status
         status
-      rescue Errno::ESRCH # there is no such process: Ruby knows what to say
-        Elsewhere.process_wait(pid, flags)
+      rescue *NO_DESCRIPTOR
+        on_thread { Elsewhere.process_wait(pid, flags) }
       ensure
         if fiber
           @selecting.delete(fiber)
