@@ -21,10 +21,22 @@ static pid_t hooked_in;
 static _Atomic(rb_internal_thread_event_callback) guest;
 static rb_ractor_local_key_t main_ractor_key;
 
+/* A thread that is ending isn't in Thread.list any more, but may still run the program's code (the exception's method `exception`): a
+ * stop and a start meanwhile give its record back, and it may be another's by the time of its last events. */
 struct hw_thread *
 hw_record_of(VALUE thread)
 {
-    return key_missing ? NULL : rb_internal_thread_specific_get(thread, key);
+    struct hw_thread *record = key_missing ? NULL : rb_internal_thread_specific_get(thread, key);
+    return record && record->owner == (uintptr_t)thread ? record : NULL;
+}
+
+static struct hw_thread *
+give_record(VALUE thread, enum hw_state state, bool fresh)
+{
+    struct hw_thread *record = hw_runtime_add(&hw_runtime, state, fresh);
+    if (record) record->owner = (uintptr_t)thread;
+    rb_internal_thread_specific_set(thread, key, record);
+    return record;
 }
 
 bool
@@ -34,8 +46,7 @@ hw_in_main_ractor(void)
 }
 
 /* Whether the new thread is another Ractor's: its creator is then in Ractor.new, which is in Ruby; Thread.new is in C. Such a thread may
- * wait for long until it runs, for a native thread that Ractors share: it would be taken for one that waits for our GVL, and by then
- * Headway may have been stopped and started, and its record given away. */
+ * wait for long until it runs, for a native thread that Ractors share: it would be taken for one that waits for our GVL. */
 static bool
 starts_ractor(void)
 {
@@ -50,8 +61,7 @@ static void
 on_started(VALUE thread)
 {
     if (!hw_in_main_ractor() || starts_ractor()) return;
-    struct hw_thread *record = hw_runtime_add(&hw_runtime, HW_SUSPENDED, true);
-    rb_internal_thread_specific_set(thread, key, record);
+    give_record(thread, HW_SUSPENDED, true);
     hw_ticker_ensure(&hw_runtime);
     hw_control_ensure(&hw_control);
     hw_record_thread_started();
@@ -68,7 +78,7 @@ on_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, voi
         on_started(data->thread);
         return;
     }
-    struct hw_thread *record = rb_internal_thread_specific_get(data->thread, key);
+    struct hw_thread *record = hw_record_of(data->thread);
     if (record == NULL) return;
 
     switch (event) {
@@ -193,9 +203,8 @@ add_living_threads(void)
         if (record && record->link == NULL) record = NULL; /* given back in a forked child, where Headway had stopped before */
         enum hw_state state = thread == current ? HW_RUNNING : HW_SUSPENDED;
         if (record == NULL) {
-            record = hw_runtime_add(&hw_runtime, state, false);
+            record = give_record(thread, state, false);
             if (record == NULL) rb_memerror();
-            rb_internal_thread_specific_set(thread, key, record);
         }
         else {
             hw_runtime_revive(&hw_runtime, record, state);

@@ -26,6 +26,40 @@ class ThreadChurnTest < Harness::TrapTest
     assert_record_for_each_thread
   end
 
+  # The program's last word as a thread ends, which is in no list of threads any more.
+  class Exit < SystemExit
+    def exception(*)
+      Thread.current[:exits]&.call
+      self
+    end
+  end
+
+  def test_who_is_ending_while_headway_is_stopped_and_started_leaves_the_records_of_others_alone
+    entered = goes_on = false
+    sleepers = []
+    Headway.start
+    ending = Thread.new(Exit.new) do |error|
+      raise error
+    ensure
+      Thread.current[:exits] = -> { entered = true; Thread.pass until goes_on } # to sleep would bring it back into the list
+    end
+    assert_raises(Exit) do
+      await("its end") { entered }
+      refute_includes Thread.list, ending
+      Headway.stop
+      Headway.start
+      sleepers << start_sleeper # has the record that was the ending thread's
+      goes_on = true
+      sleep # until it is raised here
+    end
+    await("its exit") { Headway.stats[:process][:threads] == Thread.list.size }
+    sleepers << start_sleeper
+    numbers = Headway.stats[:threads].filter_map { |row| row[:number] if row[:alive] }
+    assert_equal Thread.list.size, numbers.uniq.size, numbers
+  ensure
+    sleepers.each { |thread| thread.kill.join }
+  end
+
   # The VM announces a thread before it tries to create it, and says nothing when that fails.
   def test_threads_that_cannot_be_created
     skip "Ruby 3.3 itself hangs after a thread it could not create" if RUBY_VERSION < "3.4"
@@ -43,6 +77,10 @@ class ThreadChurnTest < Harness::TrapTest
   end
 
   private
+
+  def start_sleeper
+    Thread.new { sleep }.tap { |thread| await("its sleep") { thread.stop? } }
+  end
 
   def assert_record_for_each_thread
     await("the last one's exit") { Headway.stats[:process][:threads] == Thread.list.size } # a little after it can be joined

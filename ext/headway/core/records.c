@@ -60,6 +60,7 @@ hw_runtime_add(struct hw_runtime *rt, enum hw_state state, bool fresh)
 static void
 discard(struct hw_runtime *rt, struct hw_thread *thread)
 {
+    if (thread->link == NULL) return; /* swept meanwhile: twice among the spare ones it would be two threads' */
     struct hw_orders orders = { .tick_ns = HW_NEVER };
     uint64_t now = hw_now_ns();
     thread->ended = NULL;

@@ -88,6 +88,7 @@ struct hw_thread {
     uint8_t computes_free;   /* for how many times more it is thought to compute without the GVL once it gives that up */
     pthread_t pthread;       /* valid while the thread holds the GVL */
     struct hw_thread **link; /* the scheduler's list of living threads */
+    uintptr_t owner;         /* the VM's thread, which may outlive it: compared, never followed */
     int native_id;           /* of its native thread; 0: not known, or no such thing here */
     enum hw_class set_class;
     struct hw_waits waits;   /* for whom it waits: attribution.c */

@@ -220,7 +220,17 @@ TEST(who_was_announced_and_never_came_is_swept)
     check_given_back();
 }
 
-RUNTIME_TESTS({ "stillborn", who_was_announced_and_never_came_is_swept }, { "fair_signal", threads_come_and_go_under_fair_and_signal },
+TEST(a_record_is_given_back_once)
+{
+    vm_headway_start(HW_FAIR, MS(5), HW_SIGNAL);
+    struct hw_thread *record = hw_runtime_add(&runtime, HW_SUSPENDED, false);
+    hw_runtime_discard(&runtime, record);
+    hw_runtime_discard(&runtime, record);
+    CHECK(runtime.spare == record && record->next != record);
+    check_given_back();
+}
+
+RUNTIME_TESTS({ "once", a_record_is_given_back_once }, { "stillborn", who_was_announced_and_never_came_is_swept }, { "fair_signal", threads_come_and_go_under_fair_and_signal },
               { "fair_poll", threads_come_and_go_under_fair_and_poll },
               { "young", computing_threads_move_while_others_live_for_a_millisecond },
               { "quantum", threads_come_and_go_under_quantum }, { "policies", policies_change_under_load },
