@@ -68,7 +68,7 @@ hw_signal_installed(void)
 bool
 hw_signal_install(void (*trigger)(void))
 {
-    if (installed && hw_signal_installed()) return true;
+    if (hw_signal_installed()) return installed = true; /* after a restore, too, when somebody has given it back since */
     struct sigaction action, current;
     memset(&action, 0, sizeof(action));
     action.sa_sigaction = hw_signal_handler;

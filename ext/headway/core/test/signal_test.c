@@ -34,6 +34,22 @@ TEST(a_handler_that_was_there_before_keeps_its_signals_and_comes_back)
     signal(SIGURG, SIG_DFL);
 }
 
+TEST(a_handler_given_back_by_somebody_else_does_not_count_as_the_one_before)
+{
+    struct sigaction ours, found;
+    signal(SIGURG, foreign_handler);
+    vm_headway_start(HW_FAIR, MS(5), HW_SIGNAL);
+    sigaction(SIGURG, NULL, &ours);
+    signal(SIGURG, SIG_IGN);
+    vm_headway_stop();
+    sigaction(SIGURG, &ours, NULL); /* as who saved it does, and came to its end */
+    vm_headway_start(HW_FAIR, MS(5), HW_SIGNAL);
+    check_given_back();
+    sigaction(SIGURG, NULL, &found);
+    CHECK(found.sa_handler == foreign_handler);
+    signal(SIGURG, SIG_DFL);
+}
+
 static bool
 signal_is_lost(void)
 {
@@ -87,5 +103,6 @@ TEST(the_ticker_sleeps_when_nobody_competes)
 }
 
 RUNTIME_TESTS({ "handler", a_handler_that_was_there_before_keeps_its_signals_and_comes_back },
+              { "again", a_handler_given_back_by_somebody_else_does_not_count_as_the_one_before },
               { "replaced", when_the_handler_is_replaced_preemption_goes_on_by_polling },
               { "ticker", the_ticker_sleeps_when_nobody_competes })
