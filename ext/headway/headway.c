@@ -87,9 +87,11 @@ static struct hw_thread *
 record_or_raise(VALUE thread)
 {
     if (!rb_obj_is_kind_of(thread, rb_cThread)) rb_raise(rb_eTypeError, "not a Thread: %"PRIsVALUE, rb_obj_class(thread));
-    /* Only a living, initialised thread of this Ractor has storage for its record. */
+    /* Only a living, initialised thread of this Ractor has storage for its record. (A subclass may say that it equals any other.) */
     VALUE living = rb_funcall(rb_cThread, rb_intern("list"), 0);
-    return RTEST(rb_ary_includes(living, thread)) ? hw_record_of(thread) : NULL;
+    long i = RARRAY_LEN(living) - 1;
+    while (i >= 0 && RARRAY_AREF(living, i) != thread) i--;
+    return i >= 0 ? hw_record_of(thread) : NULL;
 }
 
 /* Native.set_class(class) -> the class before, of the current thread */

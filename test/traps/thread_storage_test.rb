@@ -35,6 +35,33 @@ class TrapThreadStorageTest < Harness::TrapTest
     assert_equal "done", run.out
   end
 
+  # A thread that was never begun has no storage; its class may say that it equals one that has.
+  class Alike < Thread
+    def ==(_other) = true
+  end
+
+  class NotBegun < Alike
+    class << self
+      attr_accessor :made
+    end
+
+    def initialize # no super, which Thread.new takes amiss
+      self.class.made = self
+    end
+  end
+
+  def test_a_thread_that_never_began_is_unknown_whatever_it_equals
+    alike = Alike.new { sleep }
+    assert_raises(ThreadError) { NotBegun.new { nil } }
+    not_begun = NotBegun.made
+    Headway.start
+    assert_nil Headway.thread(not_begun).quantum_ms
+    refute_predicate Headway.thread(not_begun), :batch?
+    assert_raises(Headway::Error) { Headway.thread(not_begun).quantum_ms = 5 }
+  ensure
+    alike&.kill&.join
+  end
+
   def test_threads_older_than_the_start_are_scheduled_too
     beside_cpu_threads(4) do
       beside_io_threads(2, pause: 0.002) do |threads|
