@@ -28,7 +28,7 @@ within_limit(int file, size_t length)
     struct rlimit limit;
     off_t at = lseek(file, 0, SEEK_CUR);
     if (at < 0 || getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return true;
-    return (rlim_t)at + length <= limit.rlim_cur;
+    return (uint64_t)at + length <= (uint64_t)limit.rlim_cur;
 }
 
 bool
