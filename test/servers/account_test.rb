@@ -32,7 +32,8 @@ class AccountTest < Harness::TrapTest
       GC.disable
       before = GC.stat(:total_allocated_objects)
       100.times { Headway.thread_account }
-      assert_operator GC.stat(:total_allocated_objects) - before, :<=, 110
+      each = 1.size < 8 ? 4 : 1 # with 32 bits its three times are objects, too
+      assert_operator GC.stat(:total_allocated_objects) - before, :<=, each * 100 + 10
     ensure
       GC.enable
     end
