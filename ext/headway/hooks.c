@@ -1,7 +1,8 @@
 /* The VM's thread events, handed to the runtime.
  *
  * on_event may run with or without the GVL, under the VM's scheduler lock, and on another thread than the one it is about; so it
- * calls nothing that allocates through Ruby, blocks, or looks at Ruby's notion of the current thread. Exceptions:
+ * calls nothing that allocates through Ruby, blocks, or looks at Ruby's notion of the current thread. Nor does it look at any object, the
+ * thread itself among them, at READY, the one event without the GVL. Exceptions:
  *   STARTED  runs on the creating thread, with the GVL and without the scheduler lock: records are allocated there.
  *   RESUMED  runs on the thread itself, which may therefore read its Ractor's local storage and its interrupt flags, and trigger a
  *            job for itself.
@@ -20,6 +21,8 @@ static rb_internal_thread_event_hook_t *hook;
 static pid_t hooked_in;
 static _Atomic(rb_internal_thread_event_callback) guest;
 static rb_ractor_local_key_t main_ractor_key;
+static pthread_key_t own;  /* in a native thread: the record of the thread that it was last READY for */
+static bool own_missing;
 
 /* A thread that is ending isn't in Thread.list any more, but may still run the program's code (the exception's method `exception`): a
  * stop and a start meanwhile give its record back, and it may be another's by the time of its last events. */
@@ -30,11 +33,25 @@ hw_record_of(VALUE thread)
     return record && record->owner == (uintptr_t)thread ? record : NULL;
 }
 
+/* While another thread compacts the heap, the page that a thread's object is in may be protected, and what the VM does about an access
+ * works on the heap beside the collector: it takes no lock where there is one Ractor. During a fork nobody compacts, and our lock is held
+ * for long. */
+static struct hw_thread *
+record_without_gvl(VALUE thread)
+{
+    struct hw_thread *record = own_missing ? NULL : pthread_getspecific(own);
+    if (record && record->owner == (uintptr_t)thread) return record;
+    if (atomic_load_explicit(&hw_runtime.forking, memory_order_relaxed)) return hw_record_of(thread);
+    record = hw_runtime_find(&hw_runtime, (uintptr_t)thread);
+    if (record && !own_missing) pthread_setspecific(own, record);
+    return record;
+}
+
 static struct hw_thread *
 give_record(VALUE thread, enum hw_state state, bool fresh)
 {
     struct hw_thread *record = hw_runtime_add(&hw_runtime, state, fresh);
-    if (record) record->owner = (uintptr_t)thread;
+    if (record) hw_runtime_set_owner(&hw_runtime, record, (uintptr_t)thread);
     rb_internal_thread_specific_set(thread, key, record);
     return record;
 }
@@ -78,7 +95,7 @@ on_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, voi
         on_started(data->thread);
         return;
     }
-    struct hw_thread *record = hw_record_of(data->thread);
+    struct hw_thread *record = event == RUBY_INTERNAL_THREAD_EVENT_READY ? record_without_gvl(data->thread) : hw_record_of(data->thread);
     if (record == NULL) return;
 
     switch (event) {
@@ -267,6 +284,7 @@ hw_hooks_init(void)
     static const char here;
     main_ractor_key = rb_ractor_local_storage_ptr_newkey(NULL);
     rb_ractor_local_storage_ptr_set(main_ractor_key, (void *)&here);
+    own_missing = pthread_key_create(&own, NULL) != 0;
 
     hw_stillborn_init();
     name_method = thread_method("name");

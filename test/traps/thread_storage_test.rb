@@ -35,6 +35,23 @@ class TrapThreadStorageTest < Harness::TrapTest
     assert_equal "done", run.out
   end
 
+  # While the heap is compacted, nobody without the GVL may look at an object: known by a search the first time, and by what it keeps then.
+  Harness::Modes::ALL.each_key do |mode|
+    define_method(:"test_who_comes_back_from_IO_is_known_without_a_look_at_its_thread_under_#{mode}") do
+      from, to = IO.pipe
+      came = 0
+      thread = Thread.new { 2.times { from.getc && came += 1 } }
+      with_headway(mode) do
+        2.times do |time|
+          await("the thread's wait") { came == time && thread.stop? }
+          to.write("a")
+          VMFixture.keep_from_all(thread, 0.05)
+        end
+        assert_same thread, thread.join(10)
+      end
+    end
+  end
+
   # A thread that was never begun has no storage; its class may say that it equals one that has.
   class Alike < Thread
     def ==(_other) = true

@@ -3,7 +3,9 @@
 #include "vm_fixture.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 static int
 sleep_once(uint64_t duration_ns)
@@ -83,6 +85,19 @@ release_gvl(VALUE self, VALUE times)
     return Qnil;
 }
 
+/* Keeps the GVL and what is in memory around the object from everybody, as a compaction of the heap does. */
+static VALUE
+keep_from_all(VALUE self, VALUE object, VALUE seconds)
+{
+    long size = sysconf(_SC_PAGESIZE);
+    void *page = (void *)((uintptr_t)object & ~(uintptr_t)(size - 1));
+    uint64_t duration_ns = (uint64_t)(NUM2DBL(seconds) * 1e9);
+    if (mprotect(page, (size_t)size, PROT_NONE) != 0) rb_sys_fail("mprotect");
+    sleep_once(duration_ns);
+    if (mprotect(page, (size_t)size, PROT_READ | PROT_WRITE) != 0) rb_sys_fail("mprotect");
+    return Qnil;
+}
+
 void
 Init_gvl(VALUE module)
 {
@@ -91,4 +106,5 @@ Init_gvl(VALUE module)
     rb_define_module_function(module, "sleep_without_gvl", sleep_without_gvl, 1);
     rb_define_module_function(module, "sleep_uninterruptibly", sleep_uninterruptibly, 1);
     rb_define_module_function(module, "release_gvl", release_gvl, 1);
+    rb_define_module_function(module, "keep_from_all", keep_from_all, 2);
 }

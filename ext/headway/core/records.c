@@ -56,6 +56,24 @@ hw_runtime_add(struct hw_runtime *rt, enum hw_state state, bool fresh)
     return thread;
 }
 
+void
+hw_runtime_set_owner(struct hw_runtime *rt, struct hw_thread *thread, uintptr_t owner)
+{
+    pthread_mutex_lock(&rt->lock);
+    thread->owner = owner;
+    pthread_mutex_unlock(&rt->lock);
+}
+
+struct hw_thread *
+hw_runtime_find(struct hw_runtime *rt, uintptr_t owner)
+{
+    pthread_mutex_lock(&rt->lock);
+    struct hw_thread *thread = rt->scheduler.threads;
+    while (thread && thread->owner != owner) thread = thread->next;
+    pthread_mutex_unlock(&rt->lock);
+    return thread;
+}
+
 /* Lock held. */
 static void
 discard(struct hw_runtime *rt, struct hw_thread *thread)

@@ -89,6 +89,9 @@ void hw_runtime_configure(struct hw_runtime *runtime, const struct hw_policy *po
 
 /* A record for a new thread, or NULL when memory is short. Allocates: not from a hook under the VM's scheduler lock. */
 struct hw_thread *hw_runtime_add(struct hw_runtime *runtime, enum hw_state state, bool fresh);
+void hw_runtime_set_owner(struct hw_runtime *runtime, struct hw_thread *thread, uintptr_t owner);
+/* The living record with that owner, NULL: none. For the hook that may not look at the VM's thread. */
+struct hw_thread *hw_runtime_find(struct hw_runtime *runtime, uintptr_t owner);
 /* Before a start: a record kept from an earlier one begins anew. */
 void hw_runtime_revive(struct hw_runtime *runtime, struct hw_thread *thread, enum hw_state state);
 /* Discards those not marked seen (stillborn: of these only who was announced and never seen running), and unmarks the rest. */
