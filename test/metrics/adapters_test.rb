@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
 require "harness/trap_test"
+require "metrics/open_telemetry_sdk"
 require "metrics/promtool"
 require "socket"
 require "tmpdir"
 
 # Headway's metrics in other monitoring systems, with their real gems; each test in a process of its own.
 class MetricsAdaptersTest < Harness::TrapTest
+  include Metrics::OpenTelemetrySdk
   include Metrics::Promtool
 
   Adapters = Headway::Metrics::Adapters
@@ -78,10 +80,7 @@ class MetricsAdaptersTest < Harness::TrapTest
   end
 
   def test_open_telemetry
-    require "opentelemetry-metrics-sdk"
-    provider = OpenTelemetry::SDK::Metrics::MeterProvider.new
-    exporter = OpenTelemetry::SDK::Metrics::Export::InMemoryMetricPullExporter.new
-    provider.add_metric_reader(exporter)
+    provider, exporter = open_telemetry
     work
     reporter = Adapters::OpenTelemetry.install(meter_provider: provider, every: 60)
     2.times { reporter.report }

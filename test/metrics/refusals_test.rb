@@ -2,11 +2,14 @@
 
 require "harness/isolated_test"
 require "headway"
+require "metrics/open_telemetry_sdk"
 require "socket"
 
 # A family that a receiver refuses, as its name is taken, or is none for it: those after it are told all the same, and a notice names it
 # once. With the real gems; each test in a process of its own.
 class MetricsRefusalsTest < Harness::IsolatedTest
+  include Metrics::OpenTelemetrySdk
+
   Adapters = Headway::Metrics::Adapters
 
   def test_a_family_that_prometheus_client_refuses_keeps_back_no_other
@@ -31,10 +34,7 @@ class MetricsRefusalsTest < Harness::IsolatedTest
   end
 
   def test_a_family_that_open_telemetry_refuses_keeps_back_no_other
-    require "opentelemetry-metrics-sdk"
-    provider = OpenTelemetry::SDK::Metrics::MeterProvider.new
-    exporter = OpenTelemetry::SDK::Metrics::Export::InMemoryMetricPullExporter.new
-    provider.add_metric_reader(exporter)
+    provider, exporter = open_telemetry
     adapter = Adapters::OpenTelemetry.new(provider)
     refused("1_refused_total for OpenTelemetry") { adapter.report(two_families("1_refused_total")) }
     exporter.pull

@@ -1,8 +1,7 @@
 /* Tables for the pure functions of the policy. Times are written in milliseconds. */
 #include "policy.h"
 #include "test.h"
-
-#define MS(ms) ((uint64_t)((ms) * 1e6 + 0.5))
+#include "times.h"
 
 static const struct hw_policy fair = {
     .kind = HW_FAIR,

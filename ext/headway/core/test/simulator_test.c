@@ -1,11 +1,9 @@
 /* The simulator against what queueing theory and arithmetic say. */
 #include "simulator.h"
 #include "test.h"
+#include "times.h"
 
 #include <math.h>
-
-#define MS(ms) ((uint64_t)((ms) * 1e6 + 0.5))
-#define US(us) ((uint64_t)((us) * 1e3 + 0.5))
 
 static struct hw_workload work;
 static struct hw_simulated out;

@@ -4,13 +4,12 @@
 
 #include "runtime.h"
 #include "test.h"
+#include "times.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MS(ms) ((uint64_t)((ms) * 1e6 + 0.5))
-#define US(us) ((uint64_t)((us) * 1e3 + 0.5))
 #define VM_THREADS 64
 #define VM_STACK_BYTES (512 << 10)
 

@@ -4,9 +4,8 @@
 
 #include "scheduler.h"
 #include "test.h"
+#include "times.h"
 
-#define MS(ms) ((uint64_t)((ms) * 1e6 + 0.5))
-#define US(us) ((uint64_t)((us) * 1e3 + 0.5))
 #define WORLD_THREADS 64
 
 struct world {
