@@ -182,7 +182,7 @@ module Headway
       set(@search.stop(values))
     rescue Exception => error # rubocop:disable Lint/RescueException
       @broken = true
-      Notices.add("autotune ended: #{error.message.lines.first.to_s.chomp} (#{error.class}) at #{error.backtrace&.first}")
+      Notices.add("autotune ended: #{Reason.line(error)} (#{error.class}) at #{error.backtrace&.first}")
       restore
     ensure
       Work.unsubscribe(@subscription)

@@ -4,6 +4,7 @@ require_relative "base"
 return if Headway::Copies.instead(__FILE__)
 
 require_relative "notices"
+require_relative "reason"
 require_relative "integrations/worker"
 
 module Headway
@@ -137,7 +138,7 @@ module Headway
       def families_of(source)
         source.families.map(&:in_utf8).reject { |family| family.series.empty? }
       rescue StandardError, ScriptError => error
-        Notices.add("the metrics of #{source.class} are missing: #{error.message.lines.first.to_s.chomp}")
+        Notices.add("the metrics of #{source.class} are missing: #{Reason.line(error)}")
         []
       end
     end

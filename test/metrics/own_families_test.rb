@@ -66,6 +66,15 @@ class MetricsOwnFamiliesTest < Harness::IsolatedTest
     assert_match(/\Aheadway: the metrics of .+ are missing: .+\n\z/, err)
   end
 
+  def test_what_a_source_raises_may_have_any_message
+    register(family)
+    Headway::Metrics.register(Object.new.tap { |one| one.define_singleton_method(:families) { raise "caf\u00e9".encode(Encoding::UTF_16LE) } })
+    text = nil
+    _, err = capture_io { text = scrape }
+    assert_includes text, "shop_total{a=\"b\"} 7\n"
+    assert_equal "headway: the metrics of Object are missing: caf\u00e9\n", err
+  end
+
   def test_siblings_are_told_too
     Dir.mktmpdir("headway-own") do |directory|
       Headway::Metrics.worker = 1

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../notices"
+require_relative "../reason"
 
 module Headway
   module Integrations
@@ -49,15 +50,8 @@ module Headway
           return if @said[part]
 
           @said[part] = true
-          Notices.add("#{part} failed and was left out: #{words(error)} (#{error.class}) at #{error.backtrace&.first}")
+          Notices.add("#{part} failed and was left out: #{Reason.line(error)} (#{error.class}) at #{error.backtrace&.first}")
           nil
-        end
-
-        private
-
-        # Somebody else's error may have anything for a message, in any encoding.
-        def words(error)
-          error.message.to_s.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).lines.first.to_s.chomp
         end
       end
     end

@@ -35,7 +35,7 @@ module Headway
         [200, { "content-type" => Exposition::CONTENT_TYPE, "cache-control" => "no-store", "content-length" => body.bytesize.to_s },
          env["REQUEST_METHOD"] == "HEAD" ? [] : [body]]
       rescue StandardError => error
-        plain(500, "no metrics: #{error.message.lines.first.to_s.chomp}\n")
+        plain(500, "no metrics: #{Reason.line(error)}\n")
       end
 
       private
