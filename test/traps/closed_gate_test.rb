@@ -90,4 +90,47 @@ class ClosedGateTest < Harness::TrapTest
     sender.join
     assert_equal 10, handled
   end
+
+  # Where the VM serves no job, nobody is preempted: what waits there for a parked thread, and passes the GVL on, waits in vain.
+  test_under Harness::Modes::FAIR, "a finalizer can wait for a parked thread" do
+    assert_answered do |wait|
+      called = false
+      ObjectSpace.define_finalizer(Object.new, proc { called = true; wait.call })
+      Object.new until called # a collection of its own accord leaves finalizers to a job
+    end
+  end
+
+  class Exit < SystemExit
+    def exception(*)
+      Thread.current[:wait]&.call
+      self
+    end
+  end
+
+  test_under Harness::Modes::FAIR, "a thread that is ending can wait for a parked thread" do
+    assert_answered do |wait|
+      assert_raises(Exit) do
+        Thread.new(Exit.new) do |error|
+          raise error
+        ensure
+          Thread.current[:wait] = wait
+        end
+        sleep
+      end
+    end
+  end
+
+  private
+
+  # The wait the block is given is for a thread that computes, and computes itself.
+  def assert_answered
+    asked = answered = false
+    hog = Thread.new do
+      Thread.pass until asked
+      compute(0.6) # more than a turn
+      answered = true
+    end
+    yield -> { asked = true; Thread.pass until answered }
+    assert hog.join(patience(10)), "it was not let go"
+  end
 end

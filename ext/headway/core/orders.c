@@ -67,8 +67,8 @@ order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
         orders->tick_ns = brief ? hw_later_ns(at_ns, now + s->policy.retry_ns) : at_ns;
         return;
     }
-    if (holder->yielding) {
-        /* Back from the gate but still in the job, which looks for itself before it ends. */
+    if (holder->yielding || holder->ending) {
+        /* Back from the gate but still in the job, which looks for itself before it ends. Or not to be torn apart as it ends. */
         orders->tick_ns = now + s->policy.retry_ns;
         return;
     }
@@ -80,6 +80,18 @@ order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
         holder->asked_ns = now;
     }
     orders->tick_ns = holder->asked_ns + s->policy.retry_ns;
+}
+
+/* Before who is asked and doesn't answer is passed by: as long as the VM's own time slice. */
+#define UNANSWERED_NS (100 * HW_NS_PER_MS)
+
+bool
+hw_orders_unanswered(const struct hw_scheduler *s, uint64_t now)
+{
+    const struct hw_thread *holder = s->holder;
+    if (holder == NULL) return false;
+    uint64_t at_ns = hw_orders_yield_at_ns(s, holder, now);
+    return at_ns != HW_NEVER && now >= at_ns + (holder->ending ? 0 : UNANSWERED_NS);
 }
 
 static void

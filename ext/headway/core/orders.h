@@ -10,6 +10,9 @@ void hw_orders_give(struct hw_scheduler *scheduler, uint64_t now, struct hw_orde
 /* observe: the holder is to be looked at if that is due. For the ticker; events only say when it will be. */
 void hw_orders_sample(struct hw_scheduler *scheduler, uint64_t now, struct hw_orders *orders);
 
+/* The holder must give way, and isn't to be asked or hasn't heard for long. */
+bool hw_orders_unanswered(const struct hw_scheduler *scheduler, uint64_t now);
+
 /* When the holder must give way, as things are now. */
 uint64_t hw_orders_yield_at_ns(const struct hw_scheduler *scheduler, const struct hw_thread *holder, uint64_t now);
 

@@ -177,7 +177,7 @@ quantum_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *hold
 uint64_t
 hw_policy_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder, const struct hw_rivals *rivals)
 {
-    if (rivals->ready == 0 || holder->ending) return HW_NEVER;
+    if (rivals->ready == 0) return HW_NEVER;
     switch (policy->kind) {
       case HW_FAIR:
         return fair_yield_at_ns(policy, holder, rivals);

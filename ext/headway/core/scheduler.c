@@ -336,6 +336,7 @@ hw_scheduler_tick(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders
     *orders = ORDERS_NONE;
     if (s->unborn > 0) forget_stillborn(s, now);
     judge_holder(s, now);
+    if (hw_orders_unanswered(s, now)) hw_admission_pass_by(s, now);
     hw_orders_sample(s, now, orders);
     hw_orders_give(s, now, orders);
 }
@@ -362,7 +363,7 @@ hw_scheduler_must_yield(struct hw_scheduler *s, struct hw_thread *thread, uint64
     }
     thread->asked = false;
     settle(s, thread, now);
-    return hw_orders_yield_at_ns(s, thread, now) <= now;
+    return !thread->ending && hw_orders_yield_at_ns(s, thread, now) <= now;
 }
 
 void

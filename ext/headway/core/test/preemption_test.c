@@ -121,6 +121,60 @@ TEST(a_lost_preemption_is_asked_for_again)
     world_end();
 }
 
+/* In native code, say. */
+TEST(who_does_not_answer_is_passed_by)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *deaf = running_hog();
+    gives_way(deaf);
+    struct hw_thread *next = parked_hog(), *last = parked_hog();
+    comes_back(deaf);
+    advance(MS(100)); /* a quantum, and a turn in the last tier */
+    tick();
+    check_all();
+    CHECK(world.orders.preempt == deaf && !world.orders.wake && s->admitted == deaf);
+    advance(MS(99));
+    tick();
+    CHECK(!world.orders.wake, "it may be on its way");
+    advance(MS(1));
+    tick();
+    check_all();
+    CHECK(world.orders.wake == next && s->admitted == next && deaf->at_gate);
+    next->parked = false;
+    advance(MS(1000));
+    tick();
+    check_all();
+    CHECK(!world.orders.wake && last->at_gate, "one is enough");
+    gives_way(deaf); /* to go behind them */
+    resumed(next);
+    check_all();
+    CHECK(deaf->at_gate && deaf->parked && s->gate.queues[deaf->tier].head == last);
+    world_end();
+}
+
+TEST(who_is_ending_is_not_asked_but_passed_by)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *ending = running_hog();
+    gives_way(ending);
+    struct hw_thread *next = parked_hog();
+    comes_back(ending);
+    ending->ending = true;
+    tick();
+    CHECK(!world.orders.wake);
+    advance(world.orders.tick_ns - world.now);
+    tick();
+    check_all();
+    CHECK(!world.orders.preempt && world.orders.wake == next && s->admitted == next);
+    CHECK(!must_yield(ending), "a job that was triggered before");
+    ready(sleeper());
+    CHECK(!world.orders.preempt);
+    next->parked = false;
+    removed(ending);
+    check_all();
+    world_end();
+}
+
 TEST(an_interactive_holder_keeps_its_burst)
 {
     world_start(HW_FAIR);
@@ -214,4 +268,5 @@ TESTS({ "preempt", a_waking_interactive_thread_preempts_a_batch_holder_at_once }
       { "retry", a_lost_preemption_is_asked_for_again }, { "burst", an_interactive_holder_keeps_its_burst },
       { "unwinds", who_may_unwind_is_left_alone_for_a_while }, { "alone", alone_nothing_happens }, { "budget", forced_switches_in_debt_cost_granularity },
       { "next", it_is_known_who_goes_on_when_a_thread_stops_running },
-      { "called", who_is_called_back_from_the_gate_goes_first })
+      { "called", who_is_called_back_from_the_gate_goes_first }, { "deaf", who_does_not_answer_is_passed_by },
+      { "ending", who_is_ending_is_not_asked_but_passed_by })
