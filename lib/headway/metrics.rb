@@ -136,7 +136,7 @@ module Headway
       private
 
       def families_of(source)
-        source.families.map(&:in_utf8).reject { |family| family.series.empty? }
+        source.families.map(&:plain).reject { |family| family.series.empty? }
       rescue StandardError, ScriptError => error
         Notices.add("the metrics of #{source.class} are missing: #{Reason.line(error)}")
         []

@@ -57,6 +57,13 @@ class MetricsOwnFamiliesTest < Harness::IsolatedTest
     assert_empty Headway.notices
   end
 
+  # Prometheus takes nothing of a text with one 1/3 in it.
+  def test_numbers_of_any_kind_are_written_as_every_system_reads_them
+    register(Headway::Metrics::Family.new("a", :gauge, "A.", { { a: "third" } => 1 / 3r, { a: "many" } => 10**20, { a: "none" } => Complex(1, 2) }))
+    assert_equal ["a{a=\"third\"} 0.3333333333333333", "a{a=\"many\"} 100000000000000000000"], scrape.lines(chomp: true).grep(/\Aa\{/)
+    assert_empty Headway.notices
+  end
+
   def test_what_is_no_family_is_named_and_keeps_nothing_back
     register(nil)
     register(family)

@@ -13,13 +13,22 @@ module Headway
     Family = Struct.new(:name, :type, :help, :series, :process)
 
     class Family
-      # As every monitoring system takes it: for one wrong byte in a family of the program's own some refuse all families.
+      # As every monitoring system takes it: for one wrong byte, or one 1/3, in a family of the program's own some refuse all families.
       #
-      # @return [Family] the same in UTF-8, without what has no value now
-      def in_utf8
-        there = series.select { |_, value| value.is_a?(Numeric) || value.is_a?(Distribution) }
-        in_utf8 = there.transform_keys { |labels| labels.to_h { |label, text| [Text.of(label).to_sym, Text.of(text)] } }
-        Family.new(Text.of(name), type, Text.of(help), in_utf8, process)
+      # @return [Family] the same in UTF-8 and in numbers as all write them, without what has no value now
+      def plain
+        there = series.select { |_, value| value.is_a?(Distribution) || (value.is_a?(Numeric) && value.real?) }
+        plain = there.to_h { |labels, value| [labels.to_h { |label, text| [Text.of(label).to_sym, Text.of(text)] }, number(value)] }
+        Family.new(Text.of(name), type, Text.of(help), plain, process)
+      end
+
+      private
+
+      def number(value)
+        case value
+        when Integer, Float, Distribution then value
+        else value.to_f
+        end
       end
     end
 
