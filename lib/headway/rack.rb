@@ -23,12 +23,13 @@ module Headway
     REQUEST = "headway.request"
     FINISHED = "rack.response_finished"
     TIMING = "server-timing"
+    RAISED = 500 # what the server will make of it: a request that is over is named as one that was answered
     OPTIONS = Integrations::Options.new(
       "Headway::Rack", { route: Integrations::Options::CALLABLE, sample: Integrations::Options::SHARE,
                          server_timing: Integrations::Options::SWITCH, wait_threshold: Integrations::Options::SECONDS },
       start: false
     )
-    private_constant :FINISHED, :TIMING, :OPTIONS
+    private_constant :FINISHED, :TIMING, :RAISED, :OPTIONS
 
     # @param app [#call]
     # @param route [#call, nil] given env, names the request's class; where it gives nil, and by default, {Route} does
@@ -119,7 +120,7 @@ module Headway
 
       work.status ||= status
       own = Integrations::Guard.guard("Headway::Rack") { @route.call(env).to_s } if @route
-      work.name = own.nil? || own.empty? ? @routes.name(env, work.status) : own
+      work.name = own.nil? || own.empty? ? @routes.name(env, work.status || RAISED) : own
       work.finish(error)
       Integrations::Guard.masked("Headway::Rack") { Recorder::Alarm.ring("request") } if @wait_threshold && work.waiting > @wait_threshold
     end

@@ -189,6 +189,18 @@ class RackTest < Harness::RecorderTest
     assert_equal ["GET /app/users/:id"], works.map(&:name)
   end
 
+  # A timeout in the server's queue, say: whoever asks chooses the paths of such requests, and the first classes are those metrics keep.
+  def test_requests_that_raise_before_they_are_routed_take_no_room_of_routes
+    app = stack(->(env) { env["PATH_INFO"] == "/users/8" ? [200, {}, []] : raise("on purpose") })
+    works = finished do
+      app.call(environment("PATH_INFO" => "/users/8", "action_dispatch.route_uri_pattern" => "/users/:id(.:format)"))[2].close
+      100.times { |number| assert_raises(RuntimeError) { app.call(environment("PATH_INFO" => "/#{number}x")) } }
+    end
+    assert_equal ["GET /users/:id", "GET /0x"], works.first(2).map(&:name)
+    assert_operator works.map(&:name).uniq.size, :<, Headway::Metrics::WorkSeries::CLASSES
+    assert_nil works.last.status
+  end
+
   def test_a_path_of_any_bytes_is_named
     path = "/\xC3\xA9/\xFF".b * 100
     finished do
