@@ -72,10 +72,12 @@ module Headway
 
     private
 
+    # What a request says is looked at as bytes, here and below: some servers take whatever bytes there are for UTF-8.
     def answer(env)
+      path = env["PATH_INFO"].to_s.b
       case env["REQUEST_METHOD"]
-      when "GET", "HEAD" then get(env, env["PATH_INFO"].to_s)
-      when "POST" then post(env, env["PATH_INFO"].to_s)
+      when "GET", "HEAD" then get(env, path)
+      when "POST" then post(env, path)
       else text(405, "GET, HEAD or POST\n", "allow" => "GET, HEAD, POST")
       end
     rescue Refused => error

@@ -105,6 +105,20 @@ class WebAccessTest < Minitest::Test
     refute_includes get(web, "/", "HTTP_COOKIE" => %(headway_web="><script>)).body, "><script>"
   end
 
+  # A cookie of another application on this host, say. What comes by HTTP/2 is in UTF-8 with Falcon, whatever Rack::Lint says of that.
+  def test_any_bytes_are_answered
+    ["\xff", "\xff".b, "\u00E9", "\u00E9".b, "\0"].each do |odd|
+      [{ "SCRIPT_NAME" => "/#{odd}/headway" }, { "HTTP_COOKIE" => "a=#{odd}; headway_web=#{TOKEN}" }].each do |more|
+        assert_equal [200, true], bare(web, "GET", "/", more).then { |status, page| [status, page.valid_encoding?] }
+      end
+      assert_equal 404, bare(web, "GET", "/captures/#{odd}").first
+      assert_equal 415, bare(web, "POST", "/captures", **OWN, "HTTP_COOKIE" => "a=#{odd}; #{OWN["HTTP_COOKIE"]}", "CONTENT_TYPE" => odd).first
+      assert_equal 403, bare(web, "POST", "/captures", "HTTP_ORIGIN" => "http://#{odd}").first
+    end
+    ENV["RACK_ENV"] = "development"
+    assert_equal 403, bare(Headway::Web.new, "GET", "/", "HTTP_HOST" => "\xff.test").first
+  end
+
   def test_bodies_that_mean_nothing
     { "" => 400, "[]" => 400, "{" => 400, "\xff" => 400, "{\"pid\":\"1\"}" => 404, "{}" => 404, "x" * 5000 => 413 }.each do |body, status|
       assert_equal status, post(web, "/captures", body).status, body[0, 20]
@@ -131,5 +145,12 @@ class WebAccessTest < Minitest::Test
     assert_equal [422, "quantum_ms is 0: give milliseconds from 1 to 4294967, such as 10"], [bad.status, error_of(bad)]
     assert_equal 422, post(web, "/settings", { pid: Process.pid, record: "/etc/passwd" }, admin).status
     assert_equal 404, post(web, "/settings", { pid: Process.ppid, quantum_ms: 20 }, admin).status
+  end
+
+  private
+
+  def bare(web, method, path, env = {})
+    status, _, body = web.call("REQUEST_METHOD" => method, "SCRIPT_NAME" => "/headway", "PATH_INFO" => path, "HTTP_HOST" => HOST, **env)
+    [status, body.join]
   end
 end

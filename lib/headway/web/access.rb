@@ -24,7 +24,11 @@ module Headway
 
       # @param env [Hash]
       # @return [Boolean]
-      def allowed?(env) = @authenticate ? !!@authenticate.call(env) : LOCAL.match?(env.fetch("HTTP_HOST", "localhost")) # browsers name one
+      def allowed?(env)
+        return !!@authenticate.call(env) if @authenticate
+
+        LOCAL.match?(env.fetch("HTTP_HOST", "localhost").b) # browsers name one
+      end
 
       # @return [String] a line for who is not allowed
       def refusal

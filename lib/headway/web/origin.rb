@@ -34,7 +34,7 @@ module Headway
           return [known, {}] if known
 
           token = SecureRandom.urlsafe_base64(24)
-          path = env["SCRIPT_NAME"].to_s[PATH]
+          path = env["SCRIPT_NAME"].to_s.b[PATH]
           [token, { "set-cookie" => "#{COOKIE}=#{token}; path=#{path || "/"}; httponly; samesite=strict#{"; secure" if https?(env)}" }]
         end
 
@@ -45,12 +45,12 @@ module Headway
           site = env["HTTP_SEC_FETCH_SITE"]
           return site == "same-origin" if site
 
-          host = env["HTTP_HOST"].to_s
-          !host.empty? && env["HTTP_ORIGIN"].to_s[%r{\Ahttps?://([^/]+)\z}, 1]&.casecmp?(host) == true
+          host = env["HTTP_HOST"].to_s.b
+          !host.empty? && env["HTTP_ORIGIN"].to_s.b[%r{\Ahttps?://([^/]+)\z}, 1]&.casecmp?(host) == true
         end
 
         def cookie(env)
-          value = env["HTTP_COOKIE"].to_s[/(?:\A|;)\s*#{COOKIE}=([^;\s]*)/, 1]
+          value = env["HTTP_COOKIE"].to_s.b[/(?:\A|;)\s*#{COOKIE}=([^;\s]*)/, 1]
           value if value&.match?(TOKEN)
         end
 

@@ -22,7 +22,7 @@ module Headway
         # @return [Array] Rack's response
         def response(env, assets, controls:)
           token, headers = Origin.token(env)
-          base = env["SCRIPT_NAME"].to_s
+          base = env["SCRIPT_NAME"].to_s.dup.force_encoding(Encoding::UTF_8).scrub
           values = { "BASE" => base, "ASSETS" => "#{base}/assets/#{assets.digest}", "TOKEN" => token, "CONTROLS" => controls.to_s,
                      "VERSION" => VERSION, "RUBY" => RUBY_VERSION }
           html = TEMPLATE.gsub(/\{\{(\w+)\}\}/) { CGI.escapeHTML(values.fetch($1)) }
