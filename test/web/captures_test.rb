@@ -7,6 +7,8 @@ require "headway/report"
 class WebCapturesTest < Minitest::Test
   include Mounted
 
+  CHURN = "loop { File.write(ARGV[0], '') && File.delete(ARGV[0]) }"
+
   def setup
     super
     Headway.start
@@ -160,6 +162,19 @@ class WebCapturesTest < Minitest::Test
     capture(web)
     assert_equal 10, Dir.children(@captures).grep(/\.headway\z/).size
     assert_empty Dir.children(@captures).grep(/\.part\z/)
+  end
+
+  # Two processes make and remove theirs, as fast as they can.
+  def test_what_others_remove_meanwhile_hides_none
+    Dir.mkdir(@captures, 0o700)
+    kept = "1-20260101T000000.000Z.headway"
+    File.write(File.join(@captures, kept), "")
+    others = [2, 3].map { |number| Process.spawn(RbConfig.ruby, "-e", CHURN, File.join(@captures, kept.sub("1", number.to_s))) }
+    captures = Headway::Web::Captures.new(@captures)
+    Thread.pass until captures.list.size == 3
+    10_000.times { assert_includes captures.list.map { |row| row[:name] }, kept }
+  ensure
+    others&.each { |pid| Process.kill(:KILL, pid) && Process.wait(pid) }
   end
 
   def test_one_that_is_too_large_is_not_kept

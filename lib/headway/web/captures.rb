@@ -114,10 +114,13 @@ module Headway
       def names
         return [] if Control::Directory.fault(@directory)
 
-        Dir.children(@directory).grep(NAME).select { |name| File.lstat(File.join(@directory, name)).file? }.sort_by { |name| name[NAME, 2] }
+        Dir.children(@directory).grep(NAME).select { |name| plain?(File.join(@directory, name)) }.sort_by { |name| name[NAME, 2] }
       rescue SystemCallError
         []
       end
+
+      # Without an error for one that another process has removed just now: the others are there.
+      def plain?(path) = File.file?(path) && !File.symlink?(path)
 
       def size(name) = File.size?(File.join(@directory, name)).to_i
 
