@@ -24,7 +24,8 @@ Rails.application.configure do
 
   # A recorder; Rails' queries, templates, cache calls, jobs and actions become spans in its traces. This one keeps the last
   # million events and writes them to a file when a request has waited for longer than wait_threshold seconds in all. %p is the
-  # process id: each process, a console too, has a recorder of its own.
+  # process id: each process, a console too, has a recorder of its own. Its files, of 24 MB at most (one as it ends, ten of such
+  # requests), are there until you remove them.
   # config.headway.recorder = { mode: :flight, file: Rails.root.join("log/headway-%p.headway").to_s }
   # config.headway.wait_threshold = 0.5
   # config.headway.markers = true
