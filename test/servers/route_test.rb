@@ -25,6 +25,20 @@ class RouteTest < Minitest::Test
     assert_equal "(others)", names.last
   end
 
+  # Whatever a framework says, no request fails for it.
+  def test_what_is_no_route_s_name_is_left_out
+    route = Headway::Rack::Route.new
+    ["GET /caf\u00E9".encode(Encoding::ISO_8859_1), "GET /caf\xff", "GET /a".encode(Encoding::UTF_16LE), :"GET /a", 5, ["GET", "/a"]].each do |odd|
+      ["sinatra.route", "action_dispatch.route_uri_pattern"].each do |said|
+        env = environment(said => odd, "SCRIPT_NAME" => "/\u00E9", "PATH_INFO" => "/a")
+        before = route.name(env)
+        route.look(env)
+        [before, route.name(env, 200)].each { |name| assert_match(%r{\AGET .*/}n, name.b, odd.inspect) }
+      end
+    end
+    assert_equal "GET /\u00E9/a", route.name(environment("sinatra.route" => "GET /caf\xff", "SCRIPT_NAME" => "/\u00E9", "PATH_INFO" => "/a"))
+  end
+
   def test_what_scanners_ask_for_takes_no_room_of_routes
     routed = environment("action_dispatch.route_uri_pattern" => "/users/:id(.:format)")
     answered = Headway::Rack::Route.new

@@ -86,7 +86,9 @@ module Headway
         rails = env["action_dispatch.route_uri_pattern"] || env["action_dispatch.route"]&.path&.spec&.to_s or return
         pattern = rails_pattern(env, rails) or return
         "#{METHODS.fetch(env["REQUEST_METHOD"], "OTHER")} #{pattern}"
-      rescue NoMethodError # in another version of the framework it may be something else
+      # In another version of the framework it may be something else, and routes may be in any encoding. Not StandardError, which a
+      # server's timeout may be.
+      rescue NoMethodError, ArgumentError, TypeError, EncodingError
         nil
       end
 
