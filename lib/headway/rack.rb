@@ -53,7 +53,8 @@ module Headway
     # @param env [Hash]
     # @return [Array] the application's response
     def call(env)
-      return inside(env) if env[REQUEST]
+      before = env[REQUEST]
+      return inside(env, before) unless before.nil? || before.finished? # what is in front may call again after an error
       return @app.call(env) if Work.answering? || (@sample < 1 && rand >= @sample) || !Headway.started?
 
       work = env[REQUEST] = Work.start(:request) { @routes.name(env) }
@@ -80,8 +81,8 @@ module Headway
     private
 
     # It stands there twice, as where an application in Rails, which has one already, names it, too.
-    def inside(env)
-      if @options.any?
+    def inside(env, work)
+      if @options.any? && work.answering
         Notices.add("Headway::Rack stands there twice: #{@options.join(", ")} of the inner one say nothing (in Rails config.headway takes them)")
         @options = []
       end

@@ -242,6 +242,22 @@ class RackTest < Harness::RecorderTest
                  run.err
   end
 
+  def test_a_request_that_is_called_again_after_an_error_is_accounted_for
+    fails = [true, false].each
+    app = stack(->(_env) { fails.next ? raise("on purpose") : [200, {}, ["fine"]] }, server_timing: true)
+    again = ->(env) { app.call(env) rescue app.call(env) } # rubocop:disable Style/RescueModifier
+    works = finished { assert_includes Rack::MockRequest.new(again).get("/").headers, "server-timing" }
+    assert_equal [[RuntimeError, nil], [nil, 200]], works.map { |work| [work.error&.class, work.status] }
+    fails.rewind
+    told = environment("rack.response_finished" => [])
+    works = finished do
+      again.call(told)
+      told["rack.response_finished"].reverse_each { |each| each.call(told, 200, {}, nil) }
+    end
+    assert_equal [[nil, 200]], works.map { |work| [work.error, work.status] }, "one, if a server tells of its end"
+    assert_empty Headway.notices
+  end
+
   def test_bad_options
     { { smaple: 1 } => "smaple is no option of Headway::Rack: give route, sample, server_timing or wait_threshold",
       { sample: 2 } => "sample is 2: give a number from 0 to 1, such as 0.1",
