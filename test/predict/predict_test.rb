@@ -251,6 +251,23 @@ class PredictTest < PredictCase
     assert_equal 1, object.dig("recorded", "threads")
   end
 
+  # Their threads' names are no classes of theirs: not when one is called the same, nor when there are more names than classes are kept.
+  def test_threads_beside_requests_take_none_of_their_classes
+    [["order"], (1..100).map { |i| "upload #{i}" }].each do |names|
+      encoder = TraceEncoder.new.strings(1 => "order")
+      names.each_with_index { |name, i| encoder.thread(10 + i, name) }
+      events = [[ns(0), 1, :known, 2]]
+      100.times do |i|
+        beside = 10 + (i % names.size)
+        events << [ns(10 * i), 1, :mark_begin, 1] << [ns((10 * i) + 2), 1, :suspended]
+        events << [ns((10 * i) + 3), beside, :ready] << [ns((10 * i) + 3), beside, :resumed] << [ns((10 * i) + 4), beside, :suspended]
+        events << [ns((10 * i) + 8), 1, :ready] << [ns((10 * i) + 8), 1, :resumed] << [ns((10 * i) + 9), 1, :mark_end, 1]
+      end
+      object = json_of("predict", write(encoder.events(*events).dropped(0, 0).end))
+      assert_equal [["order", 100]], object["recorded"]["classes"].map { |kind| kind.values_at("name", "count") }
+    end
+  end
+
   def test_what_native_code_computes_without_the_gvl_is_no_delay
     code = 'require "zlib"; text = Random.new(1).bytes(1_000_000); ' \
            'Thread.new { 31.times { Headway.mark("deflate") { Zlib.deflate(text) } }; ' \

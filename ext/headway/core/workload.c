@@ -43,25 +43,43 @@ room(void *array, uint32_t count, uint32_t *capacity, size_t size)
 /* -- building ------------------------------------------------------------------------------------------------------------ */
 
 static uint32_t
-add_class(struct hw_workload *w, const char *name, size_t length)
+add_class(struct hw_workload *w, const char *name, size_t length, bool of_threads)
 {
     if (!room(&w->classes, w->class_count, &w->class_capacity, sizeof(*w->classes))) return UINT32_MAX;
     struct hw_request_class *class = &w->classes[w->class_count];
     memset(class, 0, sizeof(*class));
     memcpy(class->name, name, length);
+    class->of_threads = of_threads;
     return w->class_count++;
+}
+
+static uint32_t
+find_class(struct hw_workload *w, const char *name, size_t length, bool of_threads)
+{
+    if (length > HW_CLASS_NAME_LONGEST) length = HW_CLASS_NAME_LONGEST;
+    uint32_t alike = 0, last = 0;
+    for (uint32_t i = 0; i < w->class_count; i++) {
+        const struct hw_request_class *class = &w->classes[i];
+        if (class->of_threads != of_threads) continue;
+        if (strlen(class->name) == length && memcmp(class->name, name, length) == 0) return i;
+        alike++;
+        last = i;
+    }
+    if (alike == HW_CLASSES_MOST) return last;
+    if (alike == HW_CLASSES_MOST - 1) return add_class(w, "(others)", 8, of_threads);
+    return add_class(w, name, length, of_threads);
 }
 
 uint32_t
 hw_workload_class(struct hw_workload *w, const char *name, size_t length)
 {
-    if (length > HW_CLASS_NAME_LONGEST) length = HW_CLASS_NAME_LONGEST;
-    for (uint32_t i = 0; i < w->class_count; i++) {
-        if (strlen(w->classes[i].name) == length && memcmp(w->classes[i].name, name, length) == 0) return i;
-    }
-    if (w->class_count == HW_CLASSES_MOST) return HW_CLASSES_MOST - 1;
-    if (w->class_count == HW_CLASSES_MOST - 1) return add_class(w, "(others)", 8);
-    return add_class(w, name, length);
+    return find_class(w, name, length, false);
+}
+
+uint32_t
+hw_workload_thread_class(struct hw_workload *w, const char *name, size_t length)
+{
+    return find_class(w, name, length, true);
 }
 
 uint32_t
@@ -192,8 +210,8 @@ hw_workload_finish(struct hw_workload *w)
 #define CERTAINTY 3 /* standard errors: what differs less may do so by chance */
 
 struct delays {
-    double total_ns[HW_CLASSES_MOST][PLACES];
-    uint64_t count[HW_CLASSES_MOST][PLACES];
+    double total_ns[2 * HW_CLASSES_MOST][PLACES]; /* classes of threads stay empty */
+    uint64_t count[2 * HW_CLASSES_MOST][PLACES];
     double relative[HW_LOADS_MOST + 1], squares[HW_LOADS_MOST + 1];
     uint64_t at_load[HW_LOADS_MOST + 1];
 };

@@ -13,7 +13,7 @@
 
 #include <stdatomic.h>
 
-#define HW_CLASSES_MOST 64   /* of requests; further ones are one class */
+#define HW_CLASSES_MOST 64   /* of requests, and as many of threads beside them; further ones are one class */
 #define HW_LOADS_MOST 255    /* delays that last at a time, as far as they are counted */
 #define HW_CLASS_NAME_LONGEST 120
 #define HW_HANDOVERS_KEPT 1024
@@ -56,6 +56,7 @@ struct hw_request_class {
     char name[HW_CLASS_NAME_LONGEST + 1];
     uint64_t count, time_ns[HW_STEP_KINDS], wait_ns, after_ns; /* sums over its requests */
     struct hw_durations latency;
+    bool of_threads;
 };
 
 struct hw_workload_process {
@@ -90,6 +91,7 @@ void hw_workload_free(struct hw_workload *workload);
 /* Building blocks, also for tests. A request is begun with its class and then given its steps; neighbours that both need the GVL
  * become one. UINT32_MAX, false: no memory. */
 uint32_t hw_workload_class(struct hw_workload *workload, const char *name, size_t length);
+uint32_t hw_workload_thread_class(struct hw_workload *workload, const char *name, size_t length); /* never a request's, whatever its name */
 uint32_t hw_workload_request(struct hw_workload *workload, uint32_t class);
 bool hw_workload_step(struct hw_workload *workload, enum hw_step_kind kind, uint64_t length_ns, uint32_t load);
 

@@ -104,7 +104,7 @@ new_track(struct reading *r, struct reading_thread *t)
     }
     struct hw_trace_text name = hw_reading_name(r, t);
     if (name.length == 0) name = (struct hw_trace_text){ "(thread)", 8 };
-    w->tracks[w->track_count] = (struct hw_track){ .class = hw_workload_class(w, name.bytes, name.length),
+    w->tracks[w->track_count] = (struct hw_track){ .class = hw_workload_thread_class(w, name.bytes, name.length),
                                                    .process = w->process_count - 1, .start_ns = t->start_ns };
     return w->track_count++;
 }

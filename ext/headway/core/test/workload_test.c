@@ -207,6 +207,32 @@ TEST(threads_that_ended_are_one_track_with_pauses)
     clean_up();
 }
 
+/* A job's class and the thread that queues such jobs may well be of one name, and a program may give each of its threads another. */
+TEST(classes_of_requests_and_of_threads_are_apart)
+{
+    hw_workload_init(&work);
+    test_clean_up = clean_up;
+    char name[16];
+    uint32_t job = hw_workload_class(&work, "job", 3), thread = hw_workload_thread_class(&work, "job", 3);
+    CHECK(job != thread);
+    for (int i = 0; i < 2 * HW_CLASSES_MOST; i++) {
+        size_t length = (size_t)snprintf(name, sizeof(name), "thread %d", i);
+        thread = hw_workload_thread_class(&work, name, length);
+    }
+    CHECK(strcmp(work.classes[thread].name, "(others)") == 0);
+    uint32_t order = hw_workload_class(&work, "order", 5);
+    CHECK(strcmp(work.classes[order].name, "order") == 0);
+    CHECK_EQUAL(job, hw_workload_class(&work, "job", 3));
+    uint32_t last = order;
+    for (int i = 0; i < 2 * HW_CLASSES_MOST; i++) {
+        size_t length = (size_t)snprintf(name, sizeof(name), "request %d", i);
+        last = hw_workload_class(&work, name, length);
+    }
+    CHECK(strcmp(work.classes[last].name, "(others)") == 0 && last != thread);
+    CHECK_EQUAL(2 * HW_CLASSES_MOST, work.class_count);
+    clean_up();
+}
+
 /* Delays of requests of one kind, `load` of them at a time. */
 static void
 crowd(uint32_t load, double length_ms, unsigned count)
@@ -266,4 +292,5 @@ TESTS({ "request", a_request_is_what_was_marked_without_its_waits }, { "part", a
       { "tracks", threads_without_marks_are_tracks },
       { "cpu", what_was_computed_without_the_gvl_is_no_delay }, { "beside", beside_requests_a_thread_that_computes_is_kept_and_an_idle_one_forgotten },
       { "ended", threads_that_ended_are_one_track_with_pauses },
+      { "classes", classes_of_requests_and_of_threads_are_apart },
       { "load", delays_that_grow_with_load_are_noticed }, { "any", any_events_can_be_read })
