@@ -74,6 +74,16 @@ class AdviseTest < PredictCase
     assert_in_delta 0, object.dig("recommended", "requests_per_s", "median") / object.dig("current", "requests_per_s", "median") - 1, 0.05
   end
 
+  # A thread for each request, as some servers have.
+  def test_threads_that_came_one_after_the_other_are_one
+    encoder = TraceEncoder.new.strings(1 => "order")
+    events = (1..5_000).flat_map do |i|
+      [[ns(10 * i), i, :resumed], [ns(10 * i), i, :mark_begin, 1], [ns((10 * i) + 2), i, :mark_end, 1], [ns((10 * i) + 2), i, :exited]]
+    end
+    events.each_slice(10_000) { |slice| encoder.events(*slice) }
+    assert_equal 1, json_of("advise", write(encoder.dropped(0, 0).end))["current"]["threads"]
+  end
+
   def test_memory_bounds_processes
     free = json_of("advise", mixed(cpus: 4))
     bounded = json_of("advise", mixed(cpus: 4), "--max-memory", "1G", "--process-memory", "600M")

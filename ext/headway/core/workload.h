@@ -65,7 +65,7 @@ struct hw_workload_process {
     uint64_t events, dropped, first_event_ns, wall_ns;
     uint64_t requests, busy_ns; /* busy: in requests, summed over threads */
     uint64_t first_ns, last_ns; /* of its requests */
-    uint32_t workers;           /* threads that did requests */
+    uint32_t workers;           /* threads that did requests, as many as there were at a time */
     uint32_t idle;              /* threads of the same names, but for digits, that did none as long as the trace lasts */
     uint32_t most_at_once;      /* requests */
 };

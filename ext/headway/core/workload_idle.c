@@ -1,5 +1,7 @@
-/* Threads of a pool that had nothing to do while others of it did requests. */
+/* How many threads a pool has: those that did requests, and those that had nothing to do meanwhile. */
 #include "workload_threads.h"
+
+#include <stdlib.h>
 
 struct hw_trace_text
 hw_reading_name(const struct reading *r, const struct reading_thread *t)
@@ -44,4 +46,37 @@ hw_reading_count_idle(struct reading *r)
         const struct reading_thread *t = &r->threads[i];
         if (!t->exited && t->last_request == HW_READING_NONE && t->depth == 0 && alike(hw_reading_name(r, t), worker)) r->process->idle++;
     }
+}
+
+static int
+compare_times(const void *one, const void *other)
+{
+    uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+    return (a > b) - (a < b);
+}
+
+/* From its first request to its end a thread is one of the pool. Pools shrink and grow, and some servers start a thread for each request:
+ * of all there ever were, few are there at a time. */
+void
+hw_reading_count_workers(struct reading *r)
+{
+    uint64_t *begins = malloc((r->thread_count + (size_t)1) * 2 * sizeof(*begins));
+    if (!begins) {
+        r->failed = true;
+        return;
+    }
+    uint64_t *ends = begins + r->thread_count;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < r->thread_count; i++) {
+        if (r->threads[i].last_request == HW_READING_NONE) continue;
+        begins[count] = r->threads[i].worked_ns;
+        ends[count++] = r->threads[i].end_ns;
+    }
+    qsort(begins, count, sizeof(*begins), compare_times);
+    qsort(ends, count, sizeof(*ends), compare_times);
+    for (uint32_t begun = 0, ended = 0; begun < count; begun++) {
+        while (ends[ended] < begins[begun]) ended++;
+        if (begun + 1 - ended > r->process->workers) r->process->workers = begun + 1 - ended;
+    }
+    free(begins);
 }

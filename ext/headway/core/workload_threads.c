@@ -279,7 +279,7 @@ hw_reading_end_mark(struct reading *r, struct reading_thread *t, uint32_t string
     t->since_ns = r->now_ns;
     r->in_request--;
     struct hw_workload_process *process = r->process;
-    if (t->last_request == NONE) process->workers++;
+    if (t->last_request == NONE) t->worked_ns = t->begun_ns;
     if (process->requests++ == 0) process->first_ns = t->begun_ns;
     process->last_ns = r->now_ns;
     process->busy_ns += r->now_ns - t->begun_ns;
@@ -320,6 +320,7 @@ hw_reading_exit(struct reading *r, struct reading_thread *t)
     }
     t->delayed = false;
     t->exited = true;
+    t->end_ns = r->now_ns;
     if (t->track == NONE) return;
     struct hw_track *track = &r->workload->tracks[t->track];
     track->running_ns = t->running_ns;

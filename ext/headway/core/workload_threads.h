@@ -18,6 +18,7 @@ struct reading_thread {
     enum hw_state state;
     bool exited;
     uint64_t since_ns, start_ns, end_ns;
+    uint64_t worked_ns; /* begin of its first request that was done */
     uint64_t running_ns;
     struct collected *steps;
     uint32_t step_count, step_capacity;
@@ -61,7 +62,8 @@ void hw_reading_end_mark(struct reading *reading, struct reading_thread *thread,
 /* Its name, else where it was started; of no length when neither is known. (workload_idle.c) */
 struct hw_trace_text hw_reading_name(const struct reading *reading, const struct reading_thread *thread);
 
-/* At the end, before threads are taken for exited. */
+/* At the end, before threads are taken for exited, and after. */
 void hw_reading_count_idle(struct reading *reading);
+void hw_reading_count_workers(struct reading *reading);
 
 #endif

@@ -124,6 +124,28 @@ TEST(idle_threads_are_those_named_as_one_that_did_requests)
     clean_up();
 }
 
+/* A thread for each request, three at a time: as many threads at work as a pool of three. */
+TEST(threads_that_work_one_after_another_are_no_larger_pool)
+{
+    enum { REQUESTS = 12 };
+    struct hw_trace_event events[5 * REQUESTS];
+    for (uint32_t i = 0; i < REQUESTS; i++) {
+        uint32_t round = i / 3, place = i % 3, number = 10 + i;
+        uint64_t at = round * 100;
+        struct hw_trace_event own[] = {
+            EVENT(AT(at + place), number, RESUMED), EVENT(AT(at + place), number, MARK_BEGIN, .value = 1),
+            EVENT(AT(at + 50 + place * 10), number, RESUMED), EVENT(AT(at + 50 + place * 10), number, MARK_END, .value = 1),
+            EVENT(AT(at + 51 + place * 10), number, EXITED),
+        };
+        for (int k = 0; k < 5; k++) events[round * 15 + (k < 2 ? place * 2 + k : 6 + place * 3 + (k - 2))] = own[k];
+    }
+    read_trace(events, COUNT(events));
+    CHECK_EQUAL(REQUESTS, work.processes[0].requests);
+    CHECK_EQUAL(3, work.processes[0].workers);
+    CHECK_EQUAL(3, work.processes[0].most_at_once);
+    clean_up();
+}
+
 TEST(threads_without_marks_are_tracks)
 {
     static const struct hw_trace_event events[] = {
@@ -289,6 +311,7 @@ TEST(any_events_can_be_read)
 
 TESTS({ "request", a_request_is_what_was_marked_without_its_waits }, { "part", a_part_is_no_request_wherever_it_is },
       { "idle", idle_threads_are_those_named_as_one_that_did_requests },
+      { "workers", threads_that_work_one_after_another_are_no_larger_pool },
       { "tracks", threads_without_marks_are_tracks },
       { "cpu", what_was_computed_without_the_gvl_is_no_delay }, { "beside", beside_requests_a_thread_that_computes_is_kept_and_an_idle_one_forgotten },
       { "ended", threads_that_ended_are_one_track_with_pauses },
