@@ -19,6 +19,8 @@ module Headway
     DEFAULTS = { processes: 1, threads: 1, cores: nil, policy: :stock, quantum_ms: Settings::VM_SLICE_MS, rate: nil, requests: 10_000,
                  warm_up: nil, seed: 1, resample: false, longest_s: 3_600 }.freeze
     private_constant :HANDOVER_NS, :DEFAULTS
+    # Of all processes, those beside requests too (HW_SIMULATED_THREADS_MOST).
+    THREADS_MOST = 4_096
 
     # @param paths [Array<String>] trace files, one per process
     # @return [Workload]
@@ -69,6 +71,9 @@ module Headway
     def threads
       marked? ? processes.map { |process| process[:workers] }.max : [tracks_of(@facts[:typical_process]), 1].max
     end
+
+    # @return [Integer] threads that go on beside requests, in each process
+    def threads_beside = marked? ? tracks_of(@facts[:typical_process]) : 0
 
     # @return [Integer] threads of the same pools that did none, in all processes
     def idle_threads = processes.sum { |process| process[:idle] }

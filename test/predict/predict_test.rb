@@ -94,6 +94,19 @@ class PredictTest < PredictCase
   end
 
   # Two threads; when both are in a delay it takes twice as long.
+  def test_more_threads_than_can_be_simulated_are_refused
+    encoder = TraceEncoder.new.thread(1, "main")
+    events = (1..4_100).map { |i| [ns(0), i, :known, 0] } +
+             (1..4_100).flat_map { |i| [[ns(i), i, :resumed], [ns(i + 0.5), i, :suspended]] }
+    events.each_slice(10_000) { |slice| encoder.events(*slice) }
+    path = write(encoder.dropped(0, 0).end)
+    %w[predict advise].each do |command|
+      status, out, err = run_cli(command, path)
+      assert_equal [1, ""], [status, out]
+      assert_match(/\Aheadway: can't #{command} from this trace: it takes 4100 threads: 4096 at most can be simulated$/, err)
+    end
+  end
+
   def test_delays_that_grow_with_load_are_not_extrapolated
     encoder = TraceEncoder.new(policy: "observe").strings(1 => "query").thread(1, "a").thread(2, "b")
     at = 0

@@ -35,6 +35,7 @@ module Headway
         return server_unmarked if server_unmarked?
         return nameless if nameless?
 
+        crowd = crowd(Predict.recorded(@workload)) and return crowd
         events, dropped = %i[events dropped].map { |key| @workload.facts[:processes].sum { |process| process[key] } }
         if @workload.count < REQUESTS_LEAST
           "there are only #{@workload.count} #{things} in the trace: record #{REQUESTS_LEAST} at least, better thousands"
@@ -46,6 +47,7 @@ module Headway
       # @param setting [Setting]
       # @return [String, nil] why it can't be predicted
       def refusal_of(setting)
+        crowd = crowd(setting) and return crowd
         return if setting.all_threads <= @at_once
 
         if saturated? then "something outside is saturated: delays got #{grown} times as long with #{crowded} times as many at a time"
@@ -75,6 +77,11 @@ module Headway
       end
 
       private
+
+      def crowd(setting)
+        threads = setting.processes * (setting.threads + @workload.threads_beside)
+        "it takes #{threads} threads: #{Workload::THREADS_MOST} at most can be simulated" if threads > Workload::THREADS_MOST
+      end
 
       def delay_share
         delays_s = @workload.kinds.sum { |kind| kind.count * kind.delay_s }
