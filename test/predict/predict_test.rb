@@ -59,6 +59,20 @@ class PredictTest < PredictCase
     assert_nil over.dig("p50_ms", "median")
   end
 
+  # So few that the simulated hour is over before the requests that are to warm up; open and closed.
+  def test_requests_that_come_seldom_or_take_long_are_measured_too
+    seldom = write(one_thread(300, pause_ms: 2_500) { [1, 1, 4, 1] }, "seldom.headway")
+    row = json_of("predict", seldom)["predictions"].first
+    assert_in_delta 1 / 2.506, row.dig("requests_per_s", "median"), 0.1
+    assert_in_delta 6, row.dig("mean_ms", "median"), 0.1
+
+    long = write(one_thread(60) { [1, 100, 9_800, 100] }, "long.headway")
+    rows = json_of("predict", long, "--threads", "1,2")["predictions"]
+    assert_in_delta 0.1, rows.first.dig("requests_per_s", "median"), 0.001
+    assert_in_delta 0.2, rows.last.dig("requests_per_s", "median"), 0.01
+    assert json_of("predict", long, "--rate", "0.2")["predictions"].first["overloaded"]
+  end
+
   def test_why_it_is_too_slow_is_said
     _, threads, = run_cli("predict", orders, "--rate", "400", "--threads", "1")
     _, gvl, = run_cli("predict", orders, "--rate", "700", "--threads", "8")

@@ -24,7 +24,7 @@ struct hw_simulation {
     uint64_t vm_slice_ns;    /* the VM's own; 100 ms unless RUBY_THREAD_TIMESLICE says otherwise */
     uint64_t handover_ns;    /* from a hold's end to the begin of the next, when the next thread waited; as recorded, if enough were */
     double rate_per_s;       /* of open arrivals; 0: closed */
-    uint64_t requests;       /* to be measured, after a warm-up of warm_up ... */
+    uint64_t requests;       /* to be measured, after a warm-up of warm_up, or a tenth of longest_ns ... */
     uint64_t warm_up;
     uint64_t longest_ns;     /* ... or until the simulated time is so much */
 };

@@ -21,6 +21,13 @@ draw(struct sim *sim)
     return sim->sample ? sim->sample[place] : place;
 }
 
+/* By requests; where few come, or take long, by the time: else it would be over before anything was measured. */
+static bool
+warm(const struct sim *sim)
+{
+    return sim->completed >= sim->set->warm_up || sim->now_ns - HW_NS_PER_S >= sim->set->longest_ns / 10;
+}
+
 static void
 start_measuring(struct sim *sim)
 {
@@ -46,7 +53,7 @@ complete(struct sim *sim, struct sim_thread *t)
             sim->out->requests++;
         }
     }
-    if (!sim->measuring && sim->completed >= sim->set->warm_up) start_measuring(sim);
+    if (!sim->measuring && warm(sim)) start_measuring(sim);
 }
 
 bool
