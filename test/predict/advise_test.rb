@@ -84,6 +84,20 @@ class AdviseTest < PredictCase
     assert_equal 1, json_of("advise", write(encoder.dropped(0, 0).end))["current"]["threads"]
   end
 
+  # As of an application whose many routes are asked for a few times each. With one thread most requests would wait for it.
+  def test_where_each_class_is_too_rare_all_requests_together_are_judged
+    encoder = TraceEncoder.new(policy: "observe", cpus: 1).strings((1..60).to_h { |i| [i, "GET /#{i}"] })
+    events = (0...300).flat_map do |i|
+      thread, name, at = 1 + (i % 4), 1 + (i % 60), 30 * i
+      [[ns(at), thread, :ready], [ns(at), thread, :resumed], [ns(at), thread, :mark_begin, name], [ns(at + 0.5), thread, :suspended],
+       [ns(at + 24), thread, :ready], [ns(at + 24), thread, :resumed], [ns(at + 24.5), thread, :mark_end, name], [ns(at + 25), thread, :suspended]]
+    end
+    object = json_of("advise", write(encoder.events(*events).dropped(0, 0).end))
+    assert_equal 4, object["current"]["threads"]
+    assert_operator object["recommended"]["threads"], :>=, 2
+    assert_operator object.dig("recommended", "mean_ms", "median"), :<, 1.5 * object.dig("current", "mean_ms", "median")
+  end
+
   def test_memory_bounds_processes
     free = json_of("advise", mixed(cpus: 4))
     bounded = json_of("advise", mixed(cpus: 4), "--max-memory", "1G", "--process-memory", "600M")

@@ -139,14 +139,19 @@ module Headway
 
       def latency(figures) = latencies(figures).first || Float::INFINITY
 
-      # Over the classes: a policy that is good to one at the other's cost is judged by both. As simulated with all requests, then with
-      # each bootstrap sample.
+      # Over the classes: a policy that is good to one at the other's cost is judged by both. Where most requests are of classes too rare
+      # to tell, all are one. As simulated with all requests, then with each bootstrap sample.
       def latencies(figures)
-        logs = @workload.kinds.filter_map do |kind|
+        logs = judged_by.filter_map do |kind|
           values = %w[p99_ms p95_ms mean_ms].lazy.map { |key| figures.samples(key, kind) }.find(&:any?)
           values&.map { |value| Math.log([value, 1e-6].max) }
         end
         in_step(logs).map { |values| Math.exp(values.sum / values.size) }
+      end
+
+      def judged_by
+        @judged_by ||= @workload.kinds.select { |kind| kind.count >= Predict::Figures::LEAST.fetch("mean_ms") }
+                                .then { |kinds| 2 * kinds.sum(&:count) < @workload.count ? [nil] : kinds }
       end
 
       # Transposed; a bootstrap sample may have none of a rare class, whose list is shorter then.
