@@ -98,6 +98,23 @@ class AdviseTest < PredictCase
     assert_operator object.dig("recommended", "mean_ms", "median"), :<, 1.5 * object.dig("current", "mean_ms", "median")
   end
 
+  # Five threads keep up, the two that are allowed don't.
+  def test_where_nothing_that_is_allowed_keeps_up_it_says_so
+    encoder = TraceEncoder.new(policy: "observe", cpus: 1).strings(1 => "order")
+    events = (0...500).flat_map do |i|
+      thread, at = 1 + (i % 5), 40 * i
+      [[ns(at), thread, :ready], [ns(at), thread, :resumed], [ns(at), thread, :mark_begin, 1], [ns(at + 1), thread, :suspended],
+       [ns(at + 101), thread, :ready], [ns(at + 101), thread, :resumed], [ns(at + 102), thread, :mark_end, 1], [ns(at + 103), thread, :suspended]]
+    end
+    path = write(encoder.events(*events.sort_by(&:first)).dropped(0, 0).end)
+    [[], ["--slo", "p99=150ms"]].each do |slo|
+      status, out, = run_cli("advise", path, "--rate", "25", "--max-threads", "2", *slo)
+      assert_equal 0, status
+      assert_match(/\ANo setting keeps up with 25\.0 requests a second: this needs more cores, threads or memory than are allowed\.$/, out)
+      assert_match(/^recommended +1 x 2 .*too slow/, out)
+    end
+  end
+
   def test_memory_bounds_processes
     free = json_of("advise", mixed(cpus: 4))
     bounded = json_of("advise", mixed(cpus: 4), "--max-memory", "1G", "--process-memory", "600M")

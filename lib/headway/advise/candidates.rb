@@ -26,11 +26,15 @@ module Headway
         @processes = [1] if @processes.empty?
         @threads = [*THREADS, @current.threads].uniq
         @threads.select! { |count| count <= threads_most } if threads_most
+        @bounded = !processes_most.nil? || !threads_most.nil?
         @current_allowed = @threads.include?(@current.threads) && @processes.include?(@current.processes)
       end
 
       # @return [Predict::Setting] as recorded, with the rate asked for
       attr_reader :current
+
+      # @return [Boolean] whether less is allowed than the cores would take
+      def bounded? = @bounded
 
       # @return [Boolean] whether the current one is within what was given
       def current_allowed? = @current_allowed

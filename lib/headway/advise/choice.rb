@@ -37,11 +37,16 @@ module Headway
         order = @possible ? ranked(@meeting, candidates.current) : closest(looks, candidates.current)
         @current = closely(candidates.current)
         @current_allowed = candidates.current_allowed?
+        @bounded = candidates.bounded?
+        order = looks.max_by(1, &:requests_per_s) if order.empty? && !@current_allowed # of what doesn't keep up, either
         choose(order)
       end
 
       # @return [Boolean] whether anything meets what is to be met
       def possible? = @possible
+
+      # @return [Boolean] whether less was allowed than the cores would take
+      def bounded? = @bounded
 
       # @return [Boolean] nothing better is known than the setting that was recorded
       def already_right? = recommended.setting == current.setting

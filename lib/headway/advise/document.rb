@@ -62,7 +62,10 @@ module Headway
       end
 
       def impossible
-        return "No setting keeps up with #{@choice.current.setting.rate.round(1)} requests a second: this needs more cores." if @choice.recommended.overloaded?
+        if @choice.recommended.overloaded?
+          return "No setting keeps up with #{@choice.current.setting.rate.round(1)} requests a second: this needs more cores" \
+                 "#{", threads or memory than are allowed" if @choice.bounded?}."
+        end
 
         values = @slos.map do |slo|
           value = slo.values(@choice.recommended, @workload).first
