@@ -113,6 +113,20 @@ class AutotuneSearchTest < Minitest::Test
     assert_equal({ threads: 7 }, plant.values)
   end
 
+  # Of two knobs, while a step of the other one is being tried: it hasn't proved itself.
+  def test_what_others_set_keeps_no_step_of_another_knob
+    [:step, :stop].each do |what|
+      plant = Plant.new(values: { here: 100, there: 8 }, ranges: { here: 50..200, there: 8..8 })
+      plant.run(5)
+      assert_equal({ here: 75, there: 8 }, plant.values)
+      by_hand = { here: 75, there: 5 }
+      left = what == :step ? plant.step(values: by_hand) : plant.search.stop(by_hand)
+      assert_equal({ here: 100, there: 5 }, left)
+      assert_equal [:abandoned], plant.outcomes
+      assert_equal({ here: 100, there: 5 }, plant.search.base) if what == :step
+    end
+  end
+
   def test_a_knob_that_does_not_obey_is_left_alone_after_a_while
     plant = Plant.new
     settings = Array.new(200) { plant.step(values: { threads: 5 }) }

@@ -63,9 +63,9 @@ module Headway
       # @param values [Hash{Symbol => Numeric}] the setting there is
       # @return [Hash{Symbol => Numeric}] the setting to leave behind: what somebody else has set stays
       def stop(values)
-        ours = values == @set
+        left = left_by(values)
         abandon("stopped")
-        ours ? @base : values
+        left
       end
 
       # @api private
@@ -194,12 +194,17 @@ module Headway
 
       # Somebody else set it, or what was set isn't what is in force.
       def adopt(values)
-        say("#{described(values)} was set from elsewhere") if values != @base
+        left = left_by(values)
+        say("#{described(left)} was set from elsewhere") if left != @base
         @tried[@trial] = true if @trial
-        abandon("#{described(values)} was set from elsewhere")
-        settle(values)
+        abandon("#{described(left)} was set from elsewhere")
+        settle(left)
+        @unsettled = left != values
         @set
       end
+
+      # A step that hasn't proved itself is no more than before because another knob was set.
+      def left_by(values) = values.to_h { |name, value| [name, value == @set[name] ? @base[name] : value] }
 
       def scarce
         @scarce += 1
