@@ -325,6 +325,8 @@ class AdviseTest < PredictCase
     assert_bad_usage(/--slo is "": give mean/, "advise", path, "--slo", "")
     assert_bad_usage(/--slo is "p99=50": give .* and a time, such as p99=50ms/, "advise", path, "--slo", "mean=1s,p99=50")
     assert_bad_usage(/--slo is "p99=0ms"/, "advise", path, "--slo", "p99=0ms")
+    assert_bad_usage(/--slo is "p99=9+ms": give mean/, "advise", path, "--slo", "p99=#{"9" * 400}ms")
+    assert_bad_usage(/--max-memory is "9+G": give a size/, "advise", path, "--max-memory", "#{"9" * 400}G", "--process-memory", "1G")
     assert_bad_usage(/--slo names "cart": the trace has order/, "advise", path, "--slo", "cart:p99=5ms")
     assert_bad_usage(/only 100 such requests/, "advise", orders(100), "--slo", "p99=5ms")
     assert_bad_usage(/--max-memory is "2X": give a size/, "advise", path, "--max-memory", "2X")

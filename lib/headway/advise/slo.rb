@@ -11,7 +11,7 @@ module Headway
       # @raise [SettingError]
       def self.parse(text)
         Predict::Grid.words(text).map do |word|
-          match = /\A\s*(?:(.+):)?(mean|p50|p95|p99)\s*<?=\s*(\d+(?:\.\d+)?)\s*(us|µs|ms|s)\s*\z/.match(word.scrub)
+          match = /\A\s*(?:(.+):)?(mean|p50|p95|p99)\s*<?=\s*(\d{1,12}(?:\.\d+)?)\s*(us|µs|ms|s)\s*\z/.match(word.scrub)
           raise SettingError, "--slo is #{word.scrub.inspect}: give mean, p50, p95 or p99 and a time, such as p99=50ms or checkout:p95=0.2s" unless match
 
           limit_ms = match[3].to_f * { "us" => 0.001, "µs" => 0.001, "ms" => 1, "s" => 1000 }.fetch(match[4])

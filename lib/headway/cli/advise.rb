@@ -8,7 +8,7 @@ module Headway
   module CLI
     # `headway advise`: the setting to run a recorded workload with.
     module Advise
-      SIZE = /\A(\d+(?:\.\d+)?)\s*([KMGT])i?B?\z/i
+      SIZE = /\A(\d{1,12}(?:\.\d+)?)\s*([KMGT])i?B?\z/i
       POWERS = { "K" => 1, "M" => 2, "G" => 3, "T" => 4 }.freeze
       private_constant :SIZE, :POWERS
 
