@@ -41,6 +41,7 @@ module Headway
 
       def initialize
         @lock = Mutex.new
+        @classes = {}
         renew
       end
 
@@ -66,15 +67,19 @@ module Headway
 
       private
 
+      # Who had a class of its own keeps it for the next window: one that had not, as others came before it, would seem to have vanished.
       def renew
+        @names = @classes.except(OTHERS).transform_values { true }
         @classes = {}
         @failed = 0
         @began = clock
       end
 
       def gathered(name)
-        @classes[name] || (@classes[@classes.size < CLASSES_MOST ? name : OTHERS] ||= Gathered.new)
+        @classes[name] || (@classes[own?(name) ? name : OTHERS] ||= Gathered.new)
       end
+
+      def own?(name) = @names.key?(name) || (@names.size < CLASSES_MOST && @names[name] = true)
 
       def clock = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
