@@ -100,19 +100,20 @@ class AdviseTest < PredictCase
 
   # Five threads keep up, the two that are allowed don't.
   def test_where_nothing_that_is_allowed_keeps_up_it_says_so
-    encoder = TraceEncoder.new(policy: "observe", cpus: 1).strings(1 => "order")
-    events = (0...500).flat_map do |i|
-      thread, at = 1 + (i % 5), 40 * i
-      [[ns(at), thread, :ready], [ns(at), thread, :resumed], [ns(at), thread, :mark_begin, 1], [ns(at + 1), thread, :suspended],
-       [ns(at + 101), thread, :ready], [ns(at + 101), thread, :resumed], [ns(at + 102), thread, :mark_end, 1], [ns(at + 103), thread, :suspended]]
-    end
-    path = write(encoder.events(*events.sort_by(&:first)).dropped(0, 0).end)
+    path = five_threads
     [[], ["--slo", "p99=150ms"]].each do |slo|
       status, out, = run_cli("advise", path, "--rate", "25", "--max-threads", "2", *slo)
       assert_equal 0, status
       assert_match(/\ANo setting keeps up with 25\.0 requests a second: this needs more cores, threads or memory than are allowed\.$/, out)
       assert_match(/^recommended +1 x 2 .*too slow/, out)
     end
+  end
+
+  # It has five threads, of which three had something to do at a time.
+  def test_no_more_threads_than_there_are_is_no_reason_for_doubt
+    object = json_of("advise", five_threads, "--rate", "25", "--max-threads", "5")
+    assert_equal 5, object.dig("recommended", "threads")
+    assert_nil object["doubt"]
   end
 
   def test_memory_bounds_processes
@@ -341,6 +342,17 @@ class AdviseTest < PredictCase
   end
 
   private
+
+  # Each request takes 102 ms, 100 of them a delay; one comes every 40 ms.
+  def five_threads
+    encoder = TraceEncoder.new(policy: "observe", cpus: 1).strings(1 => "order")
+    events = (0...500).flat_map do |i|
+      thread, at = 1 + (i % 5), 40 * i
+      [[ns(at), thread, :ready], [ns(at), thread, :resumed], [ns(at), thread, :mark_begin, 1], [ns(at + 1), thread, :suspended],
+       [ns(at + 101), thread, :ready], [ns(at + 101), thread, :resumed], [ns(at + 102), thread, :mark_end, 1], [ns(at + 103), thread, :suspended]]
+    end
+    write(encoder.events(*events.sort_by.with_index { |event, i| [event.first, i] }).dropped(0, 0).end)
+  end
 
   # Four threads at a database with one connection: the first waits for 10 ms, the second for 20, and so on.
   def saturated

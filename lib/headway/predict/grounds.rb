@@ -70,7 +70,8 @@ module Headway
       # @param setting [Setting]
       # @return [String, nil] why what is predicted of more threads than were recorded may not come true
       def doubt_of(setting)
-        return if @ratio || setting.all_threads <= MANY_MORE * @at_once || delay_share < MUCH_DELAY
+        more = setting.all_threads > [MANY_MORE * @at_once, Predict.recorded(@workload).all_threads].max
+        return if @ratio || !more || delay_share < MUCH_DELAY
 
         "up to #{setting.all_threads} #{things} would be under way at a time, instead of #{@at_once}: if they wait for a pool of " \
           "connections, a Mutex or a busy database, that gains nothing"
