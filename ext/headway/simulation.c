@@ -93,6 +93,13 @@ read_workload(VALUE class, VALUE files)
 
 /* -- facts --------------------------------------------------------------------------------------------------------------- */
 
+/* What processes of several machines have in common is the wall's clock, if any. */
+static uint64_t
+wall_clock_ns(const struct hw_trace_header *header, uint64_t at_ns)
+{
+    return header->wall_ns + (at_ns - header->clock_ns);
+}
+
 static VALUE
 process_hash(const struct hw_workload_process *process)
 {
@@ -105,9 +112,11 @@ process_hash(const struct hw_workload_process *process)
     hw_set(hash, "cpus", UINT2NUM(process->header.cpus));
     hw_set_number(hash, "events", process->events);
     hw_set_number(hash, "dropped", process->dropped);
+    hw_set_number(hash, "start", wall_clock_ns(&process->header, process->first_event_ns));
     hw_set_number(hash, "wall", process->wall_ns);
     hw_set_number(hash, "requests", process->requests);
     hw_set_number(hash, "busy", process->busy_ns);
+    hw_set_number(hash, "requests_start", wall_clock_ns(&process->header, process->first_ns));
     hw_set_number(hash, "requests_span", process->last_ns - process->first_ns);
     hw_set(hash, "workers", UINT2NUM(process->workers));
     hw_set(hash, "idle", UINT2NUM(process->idle));

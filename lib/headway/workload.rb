@@ -81,10 +81,18 @@ module Headway
     # @return [Integer] requests that were under way at a time, in one process
     def most_at_once = marked? ? processes.map { |process| process[:most_at_once] }.max : threads
 
+    # Workers that are ended and replaced, as by a phased restart, are one after the other what one was.
+    #
+    # @return [Integer] processes that did requests, as many as there were at a time
+    def processes_at_once
+      lives = processes.map { |process| process[:start]..(process[:start] + process[:wall]) }
+      lives.map { |life| lives.count { |other| other.cover?(life.begin) } }.max
+    end
+
     # @return [Float] requests a second, over all processes
     def rate
-      spans = processes.map { |process| process[marked? ? :requests_span : :wall] }
-      spans.max.to_i.zero? ? 0.0 : count / (spans.max / 1e9)
+      seconds = covered / 1e9
+      seconds.zero? ? 0.0 : count / seconds
     end
 
     # @return [Float] the share of their time in which the threads had a request, 0 to 1
@@ -99,7 +107,7 @@ module Headway
     def setting
       policy = POLICIES.keys.find { |known| known.to_s == typical_process[:policy] } || :stock # observe, for one
       quantum_ms = typical_process[:quantum] / 1e6
-      { processes: processes.size, threads: threads, policy: policy, quantum_ms: quantum_ms.zero? ? Settings::VM_SLICE_MS : quantum_ms }
+      { processes: processes_at_once, threads: threads, policy: policy, quantum_ms: quantum_ms.zero? ? Settings::VM_SLICE_MS : quantum_ms }
     end
 
     # @param settings [Hash] of the simulation: processes:, threads: (of each process), cores: (default: as recorded), policy: (:stock,
@@ -136,6 +144,13 @@ module Headway
         else
           @facts[:classes].each_index.to_a
         end
+    end
+
+    # Nanoseconds in which one process at least did requests.
+    def covered
+      til = 0
+      spans = processes.map { |process| process.values_at(*(marked? ? %i[requests_start requests_span] : %i[start wall])) }
+      spans.sort.sum { |start, span| [start + span - [start, til].max, 0].max.tap { til = [til, start + span].max } }
     end
 
     def tracks_of(process) = @facts[:tracks].count { |track| track[:process] == process }

@@ -218,6 +218,17 @@ class PredictTest < PredictCase
     assert_equal 2, json_of("advise", @directory)["current"]["processes"]
   end
 
+  # Two workers, of which the second was ended after half of the time, and another one started in its place.
+  def test_processes_that_replaced_one_another_are_one
+    [[200, 0], [100, 0], [99, 2_001]].each_with_index do |(count, ms_later), i|
+      wall_ns = TraceEncoder::HEADER[:wall_ns] + (ms_later * 1_000_000)
+      write(one_thread(count, pause_ms: 14, pid: 100 + i, wall_ns: wall_ns) { [1, 1, 4, 1] }, "worker.#{i}.headway")
+    end
+    recorded = json_of("predict", @directory)["recorded"]
+    assert_equal [2, 1, 399], recorded.values_at("processes", "threads", "requests")
+    assert_in_delta 100, recorded["requests_per_s"], 2
+  end
+
   def test_of_several_runs_in_a_directory_one_is_taken_and_said
     orders(name: "more.headway")
     orders(300, wall_ns: TraceEncoder::HEADER[:wall_ns] + 60_000_000_000, name: "later.headway")

@@ -27,7 +27,7 @@ module Headway
       def initialize(workload)
         @workload = workload
         @ratio, @crowd_ratio = workload.facts[:delays_by_load]
-        @at_once = workload.most_at_once * workload.processes.size
+        @at_once = workload.most_at_once * workload.processes_at_once
       end
 
       # @return [String, nil] why nothing can be predicted
