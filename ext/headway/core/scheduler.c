@@ -221,13 +221,16 @@ hw_scheduler_ready(struct hw_scheduler *s, struct hw_thread *thread, uint64_t no
     hw_admission_linger_ends(s, now);
     judge_holder(s, now);
     if (thread->state == HW_RUNNING) end_hold(s, thread, now);
-    bool sliced = s->just_suspended == thread && hw_elapsed_ns(thread->resumed_ns, thread->since_ns) >= HW_VM_TICK_NS;
+    /* Nobody else ran meanwhile. For this no sleep is credited: threads that wait by Thread.pass would stay interactive for ever, and leave
+     * whom they wait for, if that computes, no more than its protected share. */
+    bool at_once = s->just_suspended == thread;
+    bool sliced = at_once && hw_elapsed_ns(thread->resumed_ns, thread->since_ns) >= HW_VM_TICK_NS;
     s->just_suspended = NULL;
     if (sliced) {
         recognise_vm_slice(s, thread);
     }
     else if (thread->state == HW_SUSPENDED) {
-        uint64_t slept_ns = hw_elapsed_ns(thread->since_ns, now);
+        uint64_t slept_ns = at_once ? 0 : hw_elapsed_ns(thread->since_ns, now);
         thread->burst_ns = hw_policy_burst_after_sleep_ns(thread->burst_ns, slept_ns);
         hw_policy_learn_nap(thread, slept_ns < s->policy.linger_ns);
     }

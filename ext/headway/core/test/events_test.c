@@ -144,6 +144,28 @@ TEST(a_clock_that_steps_back_counts_as_no_time)
     world_end();
 }
 
+/* Two threads that wait by Thread.pass. */
+TEST(who_gives_up_the_gvl_and_wants_it_back_at_once_has_not_slept)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *passers[] = { sleeper(), sleeper() }, *hog = running_hog();
+    for (int i = 0; i < 2; i++) ready(passers[i]);
+    gives_way(hog);
+    resumed(passers[0]);
+    for (int round = 0; round < 10000; round++) {
+        struct hw_thread *passes = passers[round % 2], *other = passers[(round + 1) % 2];
+        advance(US(2));
+        suspended(passes);
+        advance(US(1));
+        ready(passes);
+        resumed(other);
+    }
+    check_all();
+    CHECK(passers[0]->batch && passers[1]->batch);
+    CHECK_EQUAL(MS(10), passers[0]->burst_ns); /* it did give up the GVL, and goes before who computes */
+    world_end();
+}
+
 /* Bookkeeping of the VM's slices must survive records that are reset between two events. */
 TEST(a_statistic_never_falls_below_zero)
 {
@@ -275,6 +297,7 @@ TEST(whatever_comes_the_invariants_hold)
 TESTS({ "vm_slice", the_vms_own_slice_is_no_voluntary_block },
       { "slice_turn", a_slice_of_the_vm_s_takes_neither_burst_nor_turn_from_the_admitted_thread },
       { "slice_over", the_vm_s_slice_at_the_end_of_a_turn_passes_the_admission_on },
+      { "pass", who_gives_up_the_gvl_and_wants_it_back_at_once_has_not_slept },
       { "twice", events_that_come_twice_count_once },
       { "missing", events_that_are_missing_are_made_up_for },
       { "job", the_job_makes_its_thread_the_holder_and_nobody_else_stays_one },
