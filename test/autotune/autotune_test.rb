@@ -94,21 +94,6 @@ class AutotuneTest < Minitest::Test
     assert_equal 100, Headway.quantum_ms
   end
 
-  # Else a class would seem to have vanished because of the step when others only came before it.
-  def test_of_more_classes_than_are_kept_apart_the_same_are_in_each_window
-    collector = Headway::Autotune::Collector.new
-    names = (1..80).map { |i| "GET /#{i}" }
-    first, second, third = [names, names.reverse, names.last(20)].map do |order|
-      order.each { |name| collector.add(Headway::Work.start(:request, name).tap(&:finish)) }
-      collector.close
-    end
-    assert_equal [51, 30], [first.classes.size, first.classes["(others)"].count]
-    assert_equal first.classes.keys.sort, second.classes.keys.sort
-    assert_equal 20, third.count
-    collector.add(Headway::Work.start(:request, "GET /80").tap(&:finish))
-    assert_equal ["GET /80"], collector.close.classes.keys, "there is room again"
-  end
-
   def test_too_little_work_moves_nothing
     Headway.start
     Headway::Autotune.start(**FAST, log: ->(line) { @lines << line })
