@@ -231,6 +231,16 @@ class FiberSchedulerInputsTest < Minitest::Test
     assert_operator scheduler.stats[:turns], :<, 20
   end
 
+  # The hang-up, which select(2) doesn't tell of here, has it look a second time; the byte comes right after that.
+  def test_select_finds_what_comes_as_it_looks
+    reader, writer = pipe
+    hung_up, closed = pipe
+    closed.close
+    looks = 0
+    late = TracePoint.new(:c_return) { |call| writer.write("x") if call.method_id == :select && (looks += 1) == 2 }
+    assert_equal [[reader], [], []], scheduled { Timeout.timeout(10) { late.enable { IO.select([reader], nil, [hung_up]) } } }
+  end
+
   def test_files_are_read_whole
     file do |path, content|
       assert_equal content, scheduled { File.binread(path) }

@@ -36,11 +36,13 @@ module Headway
         @lists = lists
       end
 
+      # Drains before it looks: what comes in between is found now, and what comes after that is told of again. The other way round the
+      # draining took out what had come since the look, and nobody told of it any more. Once something is found the set is done with.
+      #
       # @return [Array<Array<IO>>, nil]
       def ready
-        found = Elsewhere.select(*@lists, 0)
-        Native.poll_drain(fileno) unless found
-        found
+        Native.poll_drain(fileno)
+        Elsewhere.select(*@lists, 0)
       end
     end
     private_constant :PollSet
