@@ -82,6 +82,7 @@ module Headway
       @blocked = {}.compare_by_identity   # fiber => what it waits for, in #block
       @selecting = {}.compare_by_identity # fiber => what it waits for, in the selector
       @woken = {}.compare_by_identity     # fibers that #unblock named and that have not run since
+      @struck = {}.compare_by_identity    # fiber => what is to be raised in the wait it is in, or about to begin
       @queued = {}.compare_by_identity    # fibers that wait for nothing but their turn, in the selector's queue
       @aside = {}.compare_by_identity     # fiber that the loop has no part in => what wakes it
       @waker = Waker.new(self)
@@ -233,6 +234,7 @@ module Headway
       yield
     ensure
       @queued.delete(fiber)
+      @struck.delete(fiber)
     end
 
     def newborn(fiber)

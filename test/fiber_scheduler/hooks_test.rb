@@ -101,6 +101,27 @@ class FiberSchedulerHooksTest < Minitest::Test
     assert_equal [true, "closed"], [left, error.message]
   end
 
+  # One turn of the loop finds both bytes: the first fiber has the second interrupted, but that one goes on before the loop gets to it.
+  def test_interrupting_a_wait_that_is_over_strikes_no_later_one
+    WAITS_AFTER.each do |name, wait|
+      result = :none
+      looping do |scheduler|
+        first, second = Array.new(2) { IO.pipe }
+        told = nil
+        Fiber.schedule { first[0].wait_readable && scheduler.fiber_interrupt(told, IOError.new("late")) }
+        told = Fiber.schedule { second[0].wait_readable && result = wait.call }
+        Fiber.schedule { [first, second].each { |_, writer| writer.write_nonblock("x") } }
+      end
+      assert_equal :untouched, result, name
+    end
+  end
+
+  WAITS_AFTER = {
+    sleep: -> { sleep(0.01) && :untouched },
+    input: -> { IO.pipe { |reader, _writer| reader.wait_readable(0.01) || :untouched } },
+    process: -> { Process.wait(spawn("true")) && :untouched }
+  }.freeze
+
   def test_interrupting_a_fiber_that_ended_does_nothing
     looping { |scheduler| scheduler.fiber_interrupt(Fiber.schedule { nil }, IOError.new("late")) }
   end

@@ -20,7 +20,8 @@ module Headway
         if fiber
           waits = false # first, as the next: up to here nothing that strikes the thread can come in between
           @blocked.delete(fiber)
-          @woken.delete(fiber) # what woke it concerned this wait only
+          @woken.delete(fiber) # what woke it, or was to be raised in it, concerned this wait only
+          @struck.delete(fiber)
           timer&.cancel!
           resumed if @idle
         end
@@ -79,12 +80,14 @@ module Headway
       Expired = Class.new(Exception)
       private_constant :Expired
 
-      # Raises in a fiber that waits, from any thread (Ruby 4.0: another one closes the IO it waits for).
+      # Raises in a fiber that waits, from any thread (Ruby 4.0: another one closes the IO it waits for). As in {#unblock}, one that comes
+      # before the fiber has begun to wait is not lost; but one that comes as the wait ends must not strike the next.
       def fiber_interrupt(fiber, exception)
         selector = @selector
         return if selector.nil? || closed?
 
-        selector.push(Interruption.new(fiber, exception))
+        @struck[fiber] = exception
+        selector.push(Interruption.new(fiber, @struck))
         selector.wakeup
       end
 
@@ -94,9 +97,13 @@ module Headway
       end
 
       # Stands in the selector's queue for an exception to be raised in a fiber.
-      Interruption = Struct.new(:fiber, :exception) do
-        def alive? = fiber.alive?
-        def transfer = fiber.raise(exception)
+      Interruption = Struct.new(:fiber, :struck) do
+        def alive? = true
+
+        def transfer
+          exception = struck.delete(fiber)
+          fiber.raise(exception) if exception && fiber.alive?
+        end
       end
       private_constant :Interruption
 

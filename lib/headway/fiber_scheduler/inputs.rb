@@ -35,6 +35,7 @@ module Headway
         if fiber
           waits = false
           @selecting.delete(fiber)
+          @struck.delete(fiber)
           timer&.cancel!
           resumed if @idle
         end
@@ -98,6 +99,7 @@ module Headway
       ensure
         if fiber
           @selecting.delete(fiber)
+          @struck.delete(fiber)
           resumed if @idle
         end
       end

@@ -33,6 +33,7 @@ module Headway
       ensure
         if fiber
           @selecting.delete(fiber)
+          @struck.delete(fiber)
           resumed if @idle
         end
       end
