@@ -69,6 +69,9 @@ void hw_keep_error_init(VALUE native);
 /* io_hooks.c */
 void hw_io_hooks_init(VALUE native);
 
+/* interrupt_hook.c */
+void hw_interrupt_hook_init(VALUE native);
+
 /* stall.c */
 void hw_stall_init(VALUE native);
 

@@ -126,6 +126,18 @@ class FiberSchedulerHooksTest < Minitest::Test
     looping { |scheduler| scheduler.fiber_interrupt(Fiber.schedule { nil }, IOError.new("late")) }
   end
 
+  # The VM takes nil for done: then nobody would raise anything, and who closes would wait for good.
+  def test_interrupting_what_the_loop_cannot_is_left_to_ruby
+    answers = []
+    scheduler = looping do |loops|
+      answers << loops.fiber_interrupt(Fiber.current, error = IOError.new("not ours"))
+      Fiber.schedule { sleep 0.01 }
+      answers << loops.fiber_interrupt(Fiber.current, error) << loops.fiber_interrupt(false, error)
+      Fiber.schedule { Fiber.blocking { |fiber| answers << loops.fiber_interrupt(fiber, error) } }
+    end
+    assert_equal [false] * 5, answers << scheduler.fiber_interrupt(Fiber.current, IOError.new("closed"))
+  end
+
   # From 4.0 on an operation is no Proc, and says itself that it was called already.
   class Operation
     attr_reader :thread

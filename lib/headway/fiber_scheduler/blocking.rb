@@ -82,13 +82,19 @@ module Headway
 
       # Raises in a fiber that waits, from any thread (Ruby 4.0: another one closes the IO it waits for). As in {#unblock}, one that comes
       # before the fiber has begun to wait is not lost; but one that comes as the wait ends must not strike the next.
+      #
+      # @param fiber [Fiber, Object, false] false: a thread's first one, of which there is no object yet
+      # @return [Boolean] false: the loop can't, as there is none, or the fiber blocks it; {Native::InterruptHook} has Ruby raise in the
+      #   thread then. But once: where a hook blocks, Ruby asks both for its own operation, which called the hook, and for the one in there
       def fiber_interrupt(fiber, exception)
         selector = @selector
-        return if selector.nil? || closed?
+        blocks = !fiber || (fiber.is_a?(Fiber) && fiber.blocking?)
+        return @thread.pending_interrupt?(exception.class) if blocks || selector.nil? || closed?
 
         @struck[fiber] = exception
         selector.push(Interruption.new(fiber, @struck))
         selector.wakeup
+        true
       end
 
       # Lets every fiber that can run do so first.
