@@ -47,9 +47,9 @@ module Headway
   #   Fiber.schedule { … }
   #
   # It needs the gem io-event, whose selectors (epoll, io_uring, kqueue) it waits in; IO_EVENT_SELECTOR chooses one by name.
-  # A scheduler belongs to the thread that first runs a fiber with it, and its loop to the fiber that did so. But a fiber that doesn't
-  # block, as an Enumerator's, may be gone when the loop is needed: then it is the fiber's that made the scheduler on this thread, or
-  # else that of the next one that comes.
+  # A scheduler belongs to the thread that first runs a fiber with it, and its loop to the fiber that made it, if it did so on this thread
+  # and blocks, or else to the first one that runs a fiber with it. But a fiber that doesn't block, as an Enumerator's, may be gone when the
+  # loop is needed: then it is the fiber's that made the scheduler on this thread, or else that of the next one that comes.
   #
   # A fiber that ends with an exception takes nothing else down: the exception is reported as Ruby reports a thread's, the other
   # fibers go on, and {#run} raises the first one when all have ended. `on_error:` takes them over instead.
@@ -191,10 +191,11 @@ module Headway
 
     private
 
-    # A scheduler may be made on one thread and used on another.
+    # A scheduler may be made on one thread and used on another. On the one it was made on, the maker has the loop if it can: a blocking
+    # fiber that it resumed ends or is left behind, and Ruby goes on in the thread's first one whenever a fiber of the loop ends.
     def attach
       @loop = nil unless @thread.equal?(Thread.current)
-      @loop = Fiber.current if Fiber.current.blocking?
+      @loop = Fiber.current if Fiber.current.blocking? && !(@loop&.alive? && @loop.blocking?)
       @thread = Thread.current
       @rescued = $!
       @stalls.start

@@ -54,6 +54,18 @@ class FiberSchedulerAsideTest < Minitest::Test
     assert_equal 3, ended
   end
 
+  # By a blocking one, which has ended, or waits to be resumed, when the thread ends and the loop is to run.
+  def test_beginning_the_loop
+    ended = []
+    [-> {}, -> { Fiber.yield }].each do |leave|
+      Thread.new do
+        Fiber.set_scheduler(Headway::FiberScheduler.new)
+        Fiber.new(blocking: true) { Fiber.schedule { sleep(0.01) && ended << leave } && leave.call }.resume
+      end.join
+    end
+    assert_equal 2, ended.size
+  end
+
   private
 
   # Of an Enumerator's fiber, which is resumed for each.
