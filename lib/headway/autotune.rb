@@ -3,6 +3,7 @@
 require_relative "base"
 require_relative "forks"
 require_relative "notices"
+require_relative "own_thread"
 require_relative "integrations/guard"
 require_relative "integrations/options"
 
@@ -148,7 +149,7 @@ module Headway
       wake = @wake = Queue.new
       Work.unsubscribe(@subscription) if @subscription
       @subscription = Work.subscribe_masked { |work| collector.add(work) }
-      @thread = Thread.new { tune(collector, wake) }
+      @thread = OwnThread.start { tune(collector, wake) }
       @thread.name = "headway autotune"
       @thread.thread_variable_set(:fork_safe, true) # spares a preloading Puma its warning: a child starts its own
       @thread.report_on_exception = false

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "../own_thread"
 
 module Headway
   class FiberScheduler
@@ -49,7 +50,8 @@ module Headway
       private
 
       def on_thread(&)
-        thread = Thread.new(&)
+        thread = OwnThread.start(&)
+        thread.name = "headway fiber scheduler"
         thread.report_on_exception = false
         thread.value
       ensure

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "guard"
+require_relative "../own_thread"
 require_relative "../stats"
 
 module Headway
@@ -19,7 +20,7 @@ module Headway
       def start
         return if @thread&.alive?
 
-        @thread = Thread.new { run }
+        @thread = OwnThread.start { run }
         @thread.name = "headway log"
         @thread.report_on_exception = false
       end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../forks"
+require_relative "../own_thread"
 require_relative "../reason"
 
 module Headway
@@ -45,7 +46,7 @@ module Headway
           last = @all.select(&:last?)
           return if last.empty?
 
-          thread = Thread.new { last.each(&:report) }
+          thread = OwnThread.start { last.each(&:report) }
           thread.report_on_exception = false
           thread.join(LAST_S) || thread.kill
         end
@@ -112,7 +113,7 @@ module Headway
       def run
         return if @thread&.alive?
 
-        @thread = Thread.new { loop { sleep(@every) && report } }
+        @thread = OwnThread.start { loop { sleep(@every) && report } }
         @thread.name = "headway metrics"
         @thread.thread_variable_set(:fork_safe, true) # spares a preloading Puma its warning: a child starts its own
         @thread.report_on_exception = false

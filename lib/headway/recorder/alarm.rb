@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../own_thread"
+
 module Headway
   module Recorder
     # What makes the flight recorder dump by itself: a signal, or somebody who noticed something. Each dump gets a file of its own:
@@ -36,7 +38,7 @@ module Headway
           return false if @rung.size >= MOST_DUMPS || (@rung.any? && now < @rung.last + PAUSE_S) || Recorder.stats[:mode] != :flight
 
           @rung << now
-          Thread.new { Thread.handle_interrupt(Object => :immediate) { dump(why) } }.name = "headway recorder"
+          OwnThread.start { dump(why) }.name = "headway recorder"
           true
         end
 
