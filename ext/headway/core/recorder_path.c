@@ -40,7 +40,9 @@ hw_recorder_dump_path(struct hw_recorder *r, char path[HW_PATH_LONGEST])
     snprintf(path, HW_PATH_LONGEST, "%s/headway-%ld.headway", directory, (long)getpid());
 }
 
-/* True: `made` is whether the file wasn't there. */
+/* True: `made` is whether the file wasn't there. O_NONBLOCK stays, or a pipe whose reader no longer reads holds the writer for good. It
+ * is this open file's alone, /dev/stdout's too, which opens the program's pipe or terminal anew. (Where such a path is a dup, as on BSDs,
+ * the flags are the program's, and stay as they are.) */
 static bool
 open_to_write(const char *path, bool fresh, struct hw_recorder_file *file)
 {
@@ -60,7 +62,7 @@ take_possession(struct hw_recorder_file *file, struct stat *facts)
     if (flock(file->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return ETXTBSY;
     if (fstat(file->fd, facts) != 0) return errno;
     file->regular = S_ISREG(facts->st_mode);
-    return fcntl(file->fd, F_SETFL, 0) == 0 ? 0 : errno;
+    return 0;
 }
 
 /* A file that has something in it that is no trace, be it a damaged one, is somebody's by mistake. */
@@ -117,5 +119,6 @@ hw_recorder_reason(int error)
 {
     if (error == ETXTBSY) return "another recording writes to it";
     if (error == ENOEXEC) return "it is there and is no trace; give another name, or remove it";
+    if (error == ETIMEDOUT) return "it takes nothing any more: does nobody read from it?";
     return error == EBADF ? "the program closed it" : strerror(error);
 }

@@ -7,6 +7,7 @@
 #include "teller.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -20,6 +21,13 @@
 #define KEEP_UP_NS (250 * HW_NS_PER_MS)
 /* Bytes that are worth a write of their own while there is more in the ring. */
 #define ENOUGH_BYTES (256 * 1024)
+/* How long a pipe may take nothing. A writer that waited for good would be waited for by the program's end, and by a stop that has the
+ * GVL: no signal ends such a wait. */
+#ifdef HW_TEST
+#define PATIENCE_NS (500 * HW_NS_PER_MS)
+#else
+#define PATIENCE_NS (5 * HW_NS_PER_S)
+#endif
 
 /* A write beyond the limit of the process would be told of by SIGXFSZ first, which ends the program. */
 static bool
@@ -31,6 +39,17 @@ within_limit(int file, size_t length)
     return (uint64_t)at + length <= (uint64_t)limit.rlim_cur;
 }
 
+/* After a write that found no room. By the clock, as signals may cut each wait short. */
+static bool
+room_until(int file, uint64_t until_ns)
+{
+    struct pollfd polled = { .fd = file, .events = POLLOUT };
+    uint64_t left_ns = hw_elapsed_ns(hw_now_ns(), until_ns);
+    if (left_ns > 0 && poll(&polled, 1, (int)(left_ns / HW_NS_PER_MS) + 1) != 0) return true; /* or an error: the next write tells of it */
+    errno = ETIMEDOUT;
+    return false;
+}
+
 bool
 hw_write_all(int file, const struct hw_buffer *buffer)
 {
@@ -38,14 +57,18 @@ hw_write_all(int file, const struct hw_buffer *buffer)
         errno = EFBIG;
         return false;
     }
+    uint64_t until_ns = hw_now_ns() + PATIENCE_NS;
     for (size_t done = 0; done < buffer->length;) {
         ssize_t written = write(file, buffer->bytes + done, buffer->length - done);
-        if (written > 0) done += (size_t)written;
-        else if (written < 0 && errno != EINTR) return false;
+        if (written > 0) {
+            done += (size_t)written;
+            until_ns = hw_now_ns() + PATIENCE_NS;
+        }
         else if (written == 0) {
             errno = ENOSPC;
             return false;
         }
+        else if (errno != EINTR && (errno != EAGAIN || !room_until(file, until_ns))) return false;
     }
     return true;
 }
