@@ -131,13 +131,14 @@ module Headway
       Native.offload_turned(@costs)
     end
 
-    # Ends the workers when every operation handed over before is done.
+    # Ends the workers when every operation handed over before is done, and waits for that; but not in one of these, as another one
+    # that does the same would wait for it.
     # @return [nil]
     def close
       @closed = true
       @pending.close
       threads = @lock.synchronize { @threads.keys }
-      threads.each { |thread| thread.join unless thread == Thread.current }
+      threads.each(&:join) unless threads.include?(Thread.current)
       nil
     end
 

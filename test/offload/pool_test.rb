@@ -249,6 +249,19 @@ class OffloadPoolTest < Minitest::Test
     assert pool.closed?
   end
 
+  def test_blocks_that_close_their_pool_wait_for_none_of_its_workers
+    pool = pool(workers: 3)
+    gate = Thread::Queue.new
+    closing = Thread::Queue.new
+    working = Thread.new { pool.run { gate.pop } }
+    closers = Array.new(2) { Thread.new { pool.run { closing.pop && pool.close } } }
+    sleep 0.002 until closing.num_waiting == 2 && gate.num_waiting == 1
+    2.times { closing << true }
+    assert_equal closers, closers.map { |closer| closer.join(10) }
+    gate << :worked
+    assert_equal :worked, working.value
+  end
+
   def test_a_fork_starts_afresh
     pool = pool(workers: 1)
     release = Thread::Queue.new
