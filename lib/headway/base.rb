@@ -41,8 +41,9 @@ module Headway
       Platform.extension_missing(error)
     end
   end
-  autoload :Autotune, File.expand_path(supported? ? "autotune" : "inert/autotune", __dir__)
-  require_relative supported? ? "offload_pool" : "inert/offload_pool" # not at its first use: nothing is loaded in a signal handler
+  # Not at their first use: nothing is loaded in a signal handler.
+  require_relative supported? ? "autotune/switch" : "inert/autotune"
+  require_relative supported? ? "offload_pool" : "inert/offload_pool"
   require_relative supported? ? "face" : "inert"
 
   # Adds config.headway to Rails, where there is one.

@@ -41,7 +41,7 @@ module Headway
     #
     # @return [Boolean] whether it was started
     def stop
-      Autotune.stop unless autoload?(:Autotune)
+      Autotune.stop
       Control.close # first, so that no client starts another recording
       Recorder.stop
       Integrations::PumaRaces.unwatch

@@ -94,6 +94,23 @@ class AutotuneTest < Minitest::Test
     assert_equal 100, Headway.quantum_ms
   end
 
+  # A handler that raised would leave undone what the program has it do next, such as telling a server to end.
+  def test_a_signal_handler_stops_it_and_where_nothing_was_tuned_too
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway"
+      stopped = Queue.new
+      trap("USR1") { stopped << Headway::Autotune.stop }
+      Process.kill(:USR1, Process.pid)
+      p stopped.pop
+      Headway.start
+      Headway::Autotune.start(log: ->(line) {})
+      Process.kill(:USR1, Process.pid)
+      p stopped.pop, Thread.list.size
+    RUBY
+    assert run.success?, run
+    assert_equal "false\ntrue\n1\n", run.out
+  end
+
   def test_too_little_work_moves_nothing
     Headway.start
     Headway::Autotune.start(**FAST, log: ->(line) { @lines << line })

@@ -2,6 +2,7 @@
 
 require "harness/isolated_test"
 require "headway"
+require "headway/autotune"
 
 # Each in a process of its own: work that is done takes classes of the process's metrics, too.
 class AutotuneCollectorTest < Harness::IsolatedTest
