@@ -24,7 +24,8 @@
 /* How long a pipe may take nothing. A writer that waited for good would be waited for by the program's end, and by a stop that has the
  * GVL: no signal ends such a wait. */
 #ifdef HW_TEST
-#define PATIENCE_NS (500 * HW_NS_PER_MS)
+uint64_t hw_writer_patience_ns = 500 * HW_NS_PER_MS;
+#define PATIENCE_NS hw_writer_patience_ns
 #else
 #define PATIENCE_NS (5 * HW_NS_PER_S)
 #endif
