@@ -125,12 +125,6 @@ hw_admission_rotate(struct hw_scheduler *s, uint64_t now)
 }
 
 void
-hw_admission_pass_by(struct hw_scheduler *s, uint64_t now)
-{
-    if (s->admitted == s->holder && admission_over(s, now)) pass_on(s, NULL, now);
-}
-
-void
 hw_admission_hand_over(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
 {
     struct hw_thread *owner = s->admitted;

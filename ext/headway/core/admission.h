@@ -8,12 +8,8 @@
 /* Puts one thread right after its state or its class changed. */
 void hw_admission_place(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now);
 
-/* The admitted thread gives way of itself: whoever is next is admitted, if it is time. */
+/* The admitted thread gives way of itself, or is passed by: whoever is next is admitted, if it is time. */
 void hw_admission_rotate(struct hw_scheduler *scheduler, uint64_t now);
-
-/* The holder must give way and doesn't: in native code, in a finalizer, where the VM serves no job, or as it ends. Whoever is next goes
- * where it would be without a gate: the holder may be waiting for that very thread, and pass the GVL on to who wants it. */
-void hw_admission_pass_by(struct hw_scheduler *scheduler, uint64_t now);
 
 /* The VM's own time slice ended a hold of the admitted thread as if it had blocked: its turn goes on. */
 void hw_admission_take_back(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now);

@@ -39,6 +39,14 @@ hw_later_ns(uint64_t a_ns, uint64_t b_ns)
     return a_ns > b_ns ? a_ns : b_ns;
 }
 
+/* For qsort. */
+static inline int
+hw_compare_ns(const void *a, const void *b)
+{
+    uint64_t a_ns = *(const uint64_t *)a, b_ns = *(const uint64_t *)b;
+    return (a_ns > b_ns) - (a_ns < b_ns);
+}
+
 static inline void
 hw_bring_forward(uint64_t *at_ns, uint64_t to_ns)
 {

@@ -59,13 +59,6 @@ measure_once(pthread_t spinner, uint64_t *signal_ns, uint64_t *wake_ns)
     return measured;
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-    return left < right ? -1 : left > right;
-}
-
 bool
 hw_machine_measure(unsigned rounds, struct hw_machine_floor *floor)
 {
@@ -92,8 +85,8 @@ hw_machine_measure(unsigned rounds, struct hw_machine_floor *floor)
         sigaction(SIGURG, &before, NULL);
     }
     pthread_cond_destroy(&woken);
-    qsort(signals, rounds, sizeof(*signals), by_size);
-    qsort(wakes, rounds, sizeof(*wakes), by_size);
+    qsort(signals, rounds, sizeof(*signals), hw_compare_ns);
+    qsort(wakes, rounds, sizeof(*wakes), hw_compare_ns);
     floor->signal_ns = signals[rounds / 2];
     floor->wake_ns = wakes[rounds / 2];
     free(signals);

@@ -339,7 +339,9 @@ hw_scheduler_tick(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders
     *orders = ORDERS_NONE;
     if (s->unborn > 0) forget_stillborn(s, now);
     judge_holder(s, now);
-    if (hw_orders_unanswered(s, now)) hw_admission_pass_by(s, now);
+    /* In native code, in a finalizer, where the VM serves no job, or as it ends. Whoever is next goes where it would be without a gate: the
+     * holder may be waiting for that very thread, and pass the GVL on to who wants it. */
+    if (s->admitted == s->holder && hw_orders_unanswered(s, now)) hw_admission_rotate(s, now);
     hw_orders_sample(s, now, orders);
     hw_orders_give(s, now, orders);
 }

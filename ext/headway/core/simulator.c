@@ -252,7 +252,7 @@ run(struct sim *sim, const atomic_bool *cancelled)
     for (uint32_t i = 0; i < sim->thread_count; i++) start_thread(sim, &sim->threads[i]);
     for (uint32_t i = 0; i < set->processes; i++) sim_process_look_ahead(sim, &sim->processes[i]);
     if (set->rate_per_s > 0) sim->next_arrival_ns = sim->now_ns + sim_exponential_ns(&sim->arrivals, set->rate_per_s);
-    for (uint64_t steps = 0; sim->out->requests < set->requests && sim->now_ns - HW_NS_PER_S < set->longest_ns; steps++) {
+    for (uint64_t steps = 0; sim->out->requests < set->requests && sim->now_ns - SIM_BEGIN_NS < set->longest_ns; steps++) {
         if (!step(sim) || sim->out->overloaded) break;
         if (steps % 4096 == 0 && cancelled && atomic_load_explicit(cancelled, memory_order_relaxed)) return false;
     }
@@ -267,7 +267,7 @@ bool
 hw_simulate(const struct hw_simulation *set, struct hw_simulated *simulated, const atomic_bool *cancelled)
 {
     memset(simulated, 0, sizeof(*simulated));
-    struct sim sim = { .set = set, .out = simulated, .now_ns = HW_NS_PER_S, .pace = 1, .next_arrival_ns = HW_NEVER,
+    struct sim sim = { .set = set, .out = simulated, .now_ns = SIM_BEGIN_NS, .pace = 1, .next_arrival_ns = HW_NEVER,
                        .random = random_state(2 * set->seed), .arrivals = random_state(2 * set->seed + 1) };
     bool whole = prepare(&sim) && run(&sim, cancelled);
     for (uint32_t i = 0; sim.processes && i < set->processes; i++) hw_scheduler_free(&sim.processes[i].scheduler);

@@ -6,6 +6,9 @@
 #include "scheduler.h"
 #include "simulator.h"
 
+/* When a simulation begins. */
+#define SIM_BEGIN_NS HW_NS_PER_S
+
 enum sim_where { SIM_IDLE, SIM_AWAY, SIM_QUEUES, SIM_RUNS, SIM_PARKS };
 
 struct sim_thread {

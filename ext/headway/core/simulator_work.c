@@ -25,7 +25,7 @@ draw(struct sim *sim)
 static bool
 warm(const struct sim *sim)
 {
-    return sim->completed >= sim->set->warm_up || sim->now_ns - HW_NS_PER_S >= sim->set->longest_ns / 10;
+    return sim->completed >= sim->set->warm_up || sim->now_ns - SIM_BEGIN_NS >= sim->set->longest_ns / 10;
 }
 
 static void

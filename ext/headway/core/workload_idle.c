@@ -48,13 +48,6 @@ hw_reading_count_idle(struct reading *r)
     }
 }
 
-static int
-compare_times(const void *one, const void *other)
-{
-    uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
-    return (a > b) - (a < b);
-}
-
 /* From its first request to its end a thread is one of the pool. Pools shrink and grow, and some servers start a thread for each request:
  * of all there ever were, few are there at a time. */
 void
@@ -72,8 +65,8 @@ hw_reading_count_workers(struct reading *r)
         begins[count] = r->threads[i].worked_ns;
         ends[count++] = r->threads[i].end_ns;
     }
-    qsort(begins, count, sizeof(*begins), compare_times);
-    qsort(ends, count, sizeof(*ends), compare_times);
+    qsort(begins, count, sizeof(*begins), hw_compare_ns);
+    qsort(ends, count, sizeof(*ends), hw_compare_ns);
     for (uint32_t begun = 0, ended = 0; begun < count; begun++) {
         while (ends[ended] < begins[begun]) ended++;
         if (begun + 1 - ended > r->process->workers) r->process->workers = begun + 1 - ended;
