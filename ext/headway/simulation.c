@@ -284,6 +284,7 @@ hw_simulation_init(VALUE native)
 {
     VALUE class = rb_define_class_under(native, "Workload", rb_cObject);
     rb_undef_alloc_func(class);
+    rb_define_const(class, "THREADS_MOST", UINT2NUM(HW_SIMULATED_THREADS_MOST));
     rb_define_singleton_method(class, "read", read_workload, 1);
     rb_define_method(class, "facts", facts, 0);
     rb_define_method(class, "simulate", simulate, 1);

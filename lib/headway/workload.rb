@@ -19,8 +19,8 @@ module Headway
     DEFAULTS = { processes: 1, threads: 1, cores: nil, policy: :stock, quantum_ms: Settings::VM_SLICE_MS, rate: nil, requests: 10_000,
                  warm_up: nil, seed: 1, resample: false, longest_s: 3_600 }.freeze
     private_constant :HANDOVER_NS, :DEFAULTS
-    # Of all processes, those beside requests too (HW_SIMULATED_THREADS_MOST).
-    THREADS_MOST = 4_096
+    # That can be simulated, of all processes, those beside requests too.
+    THREADS_MOST = Headway.supported? ? Native::Workload::THREADS_MOST : 0
 
     # @param paths [Array<String>] trace files, one per process
     # @return [Workload]
@@ -85,8 +85,9 @@ module Headway
     #
     # @return [Integer] processes that did requests, as many as there were at a time
     def processes_at_once
-      lives = processes.map { |process| process[:start]..(process[:start] + process[:wall]) }
-      lives.map { |life| lives.count { |other| other.cover?(life.begin) } }.max
+      running = 0
+      changes = processes.flat_map { |process| [[process[:start], -1], [process[:start] + process[:wall], 1]] }
+      changes.sort.map { |_, fewer| running -= fewer }.max # who begins as another one ends is beside it
     end
 
     # @return [Float] requests a second, over all processes
@@ -114,13 +115,13 @@ module Headway
     #   :quantum or :fair), quantum_ms:, rate: (arrivals a second; nil: each thread takes the next request at once), requests: (to be
     #   measured), warm_up:, seed:, resample: (draw from a bootstrap sample of the requests), longest_s: (simulated time)
     # @return [Hash] as Native::Workload#simulate gives it, times in nanoseconds
-    # @raise [ArgumentError] more than 4,096 threads
+    # @raise [ArgumentError] more than {THREADS_MOST} threads
     def simulate(**settings)
       unknown = settings.keys - DEFAULTS.keys
       raise ArgumentError, "unknown setting #{unknown.first}" unless unknown.empty?
 
       @native.simulate(native_settings(DEFAULTS.merge(settings))) ||
-        raise(ArgumentError, "nothing to simulate, or more than 4,096 threads")
+        raise(ArgumentError, "nothing to simulate, or more than #{THREADS_MOST} threads")
     end
 
     private

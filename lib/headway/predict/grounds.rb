@@ -35,7 +35,7 @@ module Headway
         return server_unmarked if server_unmarked?
         return nameless if nameless?
 
-        crowd = crowd(Predict.recorded(@workload)) and return crowd
+        crowd = crowd(recorded) and return crowd
         events, dropped = %i[events dropped].map { |key| @workload.facts[:processes].sum { |process| process[key] } }
         if @workload.count < REQUESTS_LEAST
           "there are only #{@workload.count} #{things} in the trace: record #{REQUESTS_LEAST} at least, better thousands"
@@ -70,7 +70,7 @@ module Headway
       # @param setting [Setting]
       # @return [String, nil] why what is predicted of more threads than were recorded may not come true
       def doubt_of(setting)
-        more = setting.all_threads > [MANY_MORE * @at_once, Predict.recorded(@workload).all_threads].max
+        more = setting.all_threads > [MANY_MORE * @at_once, recorded.all_threads].max
         return if @ratio || !more || delay_share < MUCH_DELAY
 
         "up to #{setting.all_threads} #{things} would be under way at a time, instead of #{@at_once}: if they wait for a pool of " \
@@ -78,6 +78,8 @@ module Headway
       end
 
       private
+
+      def recorded = @recorded ||= Predict.recorded(@workload)
 
       def crowd(setting)
         threads = setting.processes * (setting.threads + @workload.threads_beside)
