@@ -2,6 +2,7 @@
 
 require_relative "processors"
 require_relative "base"
+require_relative "reason"
 require_relative "model/mva"
 require_relative "statistics"
 
@@ -40,7 +41,7 @@ module Headway
       # @return [String] such as: raises RuntimeError: no luck (work.rb:3)
       def describe(error)
         place = error.backtrace_locations&.first
-        "raises #{error.class}: #{error.message.lines.first.to_s.chomp}#{" (#{place.path}:#{place.lineno})" if place}"
+        "raises #{error.class}: #{Reason.line(error)}#{" (#{place.path}:#{place.lineno})" if place}"
       end
 
       private

@@ -10,9 +10,9 @@ module Headway
     end
 
     # @param error [Exception]
-    # @return [String] the first line of its message, without what Ruby adds to the system's own words: its function and the path
+    # @return [String] the same, without what Ruby adds to the system's own words: its function and the path
     def self.of(error)
-      error.message.lines.first.to_s.scrub.chomp.sub(/ @ \w+( - .*)?\z| - [a-z]+\z/, "")
+      line(error).sub(/ @ \w+( - .*)?\z| - [a-z]+\z/, "")
     end
   end
   private_constant :Reason
