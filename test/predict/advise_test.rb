@@ -88,9 +88,7 @@ class AdviseTest < PredictCase
   def test_where_each_class_is_too_rare_all_requests_together_are_judged
     encoder = TraceEncoder.new(policy: "observe", cpus: 1).strings((1..60).to_h { |i| [i, "GET /#{i}"] })
     events = (0...300).flat_map do |i|
-      thread, name, at = 1 + (i % 4), 1 + (i % 60), 30 * i
-      [[ns(at), thread, :ready], [ns(at), thread, :resumed], [ns(at), thread, :mark_begin, name], [ns(at + 0.5), thread, :suspended],
-       [ns(at + 24), thread, :ready], [ns(at + 24), thread, :resumed], [ns(at + 24.5), thread, :mark_end, name], [ns(at + 25), thread, :suspended]]
+      request(30 * i, thread: 1 + (i % 4), name: 1 + (i % 60), burst_ms: 0.5, back_ms: 24)
     end
     object = json_of("advise", write(encoder.events(*events).dropped(0, 0).end))
     assert_equal 4, object["current"]["threads"]
@@ -343,13 +341,19 @@ class AdviseTest < PredictCase
 
   private
 
+  # Events of a request of two bursts, of which the second begins back_ms later; what follows it takes as long as they do.
+  def request(at, thread:, name:, burst_ms:, back_ms:)
+    back = at + back_ms
+    [[ns(at), thread, :ready], [ns(at), thread, :resumed], [ns(at), thread, :mark_begin, name], [ns(at + burst_ms), thread, :suspended],
+     [ns(back), thread, :ready], [ns(back), thread, :resumed], [ns(back + burst_ms), thread, :mark_end, name],
+     [ns(back + (2 * burst_ms)), thread, :suspended]]
+  end
+
   # Each request takes 102 ms, 100 of them a delay; one comes every 40 ms.
   def five_threads
     encoder = TraceEncoder.new(policy: "observe", cpus: 1).strings(1 => "order")
     events = (0...500).flat_map do |i|
-      thread, at = 1 + (i % 5), 40 * i
-      [[ns(at), thread, :ready], [ns(at), thread, :resumed], [ns(at), thread, :mark_begin, 1], [ns(at + 1), thread, :suspended],
-       [ns(at + 101), thread, :ready], [ns(at + 101), thread, :resumed], [ns(at + 102), thread, :mark_end, 1], [ns(at + 103), thread, :suspended]]
+      request(40 * i, thread: 1 + (i % 5), name: 1, burst_ms: 1, back_ms: 101)
     end
     write(encoder.events(*events.sort_by.with_index { |event, i| [event.first, i] }).dropped(0, 0).end)
   end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "harness/last_word"
 require "harness/trap_test"
 
 # Trap: a thread parks in the very interrupt check that would have served its
@@ -100,21 +101,10 @@ class ClosedGateTest < Harness::TrapTest
     end
   end
 
-  class Exit < SystemExit
-    def exception(*)
-      Thread.current[:wait]&.call
-      self
-    end
-  end
-
   test_under Harness::Modes::FAIR, "a thread that is ending can wait for a parked thread" do
     assert_answered do |wait|
-      assert_raises(Exit) do
-        Thread.new(Exit.new) do |error|
-          raise error
-        ensure
-          Thread.current[:wait] = wait
-        end
+      assert_raises(Harness::LastWord) do
+        Harness::LastWord.of_a_thread(&wait)
         sleep
       end
     end

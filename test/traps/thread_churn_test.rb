@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "harness/last_word"
 require "harness/trap_test"
 
 # Trap: the thread to be signalled has ended meanwhile.
@@ -26,24 +27,12 @@ class ThreadChurnTest < Harness::TrapTest
     assert_record_for_each_thread
   end
 
-  # The program's last word as a thread ends, which is in no list of threads any more.
-  class Exit < SystemExit
-    def exception(*)
-      Thread.current[:exits]&.call
-      self
-    end
-  end
-
   def test_who_is_ending_while_headway_is_stopped_and_started_leaves_the_records_of_others_alone
     entered = goes_on = false
     sleepers = []
     Headway.start
-    ending = Thread.new(Exit.new) do |error|
-      raise error
-    ensure
-      Thread.current[:exits] = -> { entered = true; Thread.pass until goes_on } # to sleep would bring it back into the list
-    end
-    assert_raises(Exit) do
+    ending = Harness::LastWord.of_a_thread { entered = true; Thread.pass until goes_on } # to sleep would bring it back into the list
+    assert_raises(Harness::LastWord) do
       await("its end") { entered }
       refute_includes Thread.list, ending
       Headway.stop
