@@ -107,6 +107,12 @@ class BenchDisplayTest < Minitest::Test
     assert_equal %w[stock priority-3 observe observe priority-3 stock], order
   end
 
+  def test_progress_says_what_the_host_took
+    runner = Runner.new(nil, [], interpreter: nil, runs: 1, progress: progress = StringIO.new)
+    [0.0194, 0.009, nil].each { |share| runner.send(:report_stolen, share) }
+    assert_equal "  the machine's host took 2 % of its CPU time meanwhile: waits are longer for it\n", progress.string
+  end
+
   private
 
   def cell(rate, wait, iterations)

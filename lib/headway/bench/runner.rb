@@ -26,9 +26,11 @@ module Headway
         @experiment.prepare(@interpreter) do
           schedule.each.with_index(1) do |(run, cell, arms), step|
             report(step, run, cell, arms)
+            stolen = Stolen.new
             @experiment.measure_together(arms, cell).each do |name, figures|
               samples[name][run].update(cell ? { cell => figures } : figures)
             end
+            report_stolen(stolen.share)
           end
         end
         Result.build(@experiment, samples, @interpreter, @runs)
@@ -48,6 +50,13 @@ module Headway
       def report(step, run, cell, arms)
         place = [*arms.map(&:name), (cell && "#{@experiment.cell_title} #{cell}"), "run #{run + 1}"].compact.join(", ")
         @progress.puts "#{@experiment.class.bench} #{step}/#{schedule.size}: #{place}"
+      end
+
+      # The kernel counts in ticks of 10 ms: less is within their error.
+      def report_stolen(share)
+        return unless share&.>= 0.01
+
+        @progress.puts format("  the machine's host took %.0f %% of its CPU time meanwhile: waits are longer for it", share * 100)
       end
     end
   end
