@@ -315,8 +315,8 @@ class PredictTest < PredictCase
       deflate, sleep = %w[deflate sleep].map { |name| Headway::Workload.open(path).kinds.find { |kind| kind.name == name } }
 
       assert_operator deflate.cpu_s, :>, 0.005
-      # Nothing of what it computed is missing. A hold counts by the wall, so where others want the cores it takes from the rest.
-      assert_operator deflate.gvl_s + deflate.cpu_s, :>, 0.9 * Float(program.out)
+      # Three times what it computes with the GVL; holds count by the wall, so a busy machine adds to those.
+      assert_operator deflate.cpu_s, :>, 0.75 * Float(program.out)
       assert_operator sleep.cpu_s, :<, 0.1 * sleep.delay_s
     end
   end
