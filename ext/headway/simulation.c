@@ -114,6 +114,8 @@ process_hash(const struct hw_workload_process *process)
     hw_set_number(hash, "dropped", process->dropped);
     hw_set_number(hash, "start", wall_clock_ns(&process->header, process->first_event_ns));
     hw_set_number(hash, "wall", process->wall_ns);
+    hw_set_number(hash, "running", process->running_ns);
+    hw_set_number(hash, "off_cpu", process->off_cpu_ns);
     hw_set_number(hash, "requests", process->requests);
     hw_set_number(hash, "busy", process->busy_ns);
     hw_set_number(hash, "requests_start", wall_clock_ns(&process->header, process->first_ns));

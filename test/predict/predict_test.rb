@@ -187,6 +187,22 @@ class PredictTest < PredictCase
     assert_includes cautions, "the trace lacks the names of 40 of 60 requests: they count as one class, (unnamed)"
   end
 
+  def test_holders_that_were_on_no_processor_are_a_caution
+    said = "for 25 % of the time that the GVL was held the holder was on no processor (other programs or a quota took it, or native code " \
+           "slept): that is taken for work"
+    [[0.5, true], [0.1, false]].each do |off_ms, cautious|
+      events = 100.times.flat_map do |i|
+        at_ms = 8 * i
+        [[ns(at_ms), 1, :mark_begin, 1], [ns(at_ms + 2), 1, :off_cpu, (1000 * off_ms).round], [ns(at_ms + 2), 1, :suspended],
+         [ns(at_ms + 6), 1, :ready], [ns(at_ms + 6), 1, :resumed], [ns(at_ms + 6), 1, :mark_end, 1], [ns(at_ms + 6), 1, :suspended],
+         [ns(at_ms + 8), 1, :ready], [ns(at_ms + 8), 1, :resumed]]
+      end
+      path = write(TraceEncoder.new(policy: "observe").strings(1 => "order").thread(1, "worker").events(*events).dropped(0, 0).end)
+
+      assert_equal cautious, json_of("predict", path)["cautions"].include?(said)
+    end
+  end
+
   def test_a_trace_that_was_cut_short_is_read_up_to_there
     bytes = one_thread(2_000) { [1, 1, 4, 1] }.bytes
     path = File.join(@directory, "cut.headway")

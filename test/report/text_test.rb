@@ -21,6 +21,10 @@ class TextTest < Minitest::Test
     assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render` (app/report.rb:12). With policy fair it would go first: `headway run -- ruby app.rb`.", text.lines.last.chomp
   end
 
+  def test_what_holders_were_on_no_processor
+    assert_match(/ running 2\.50 s \(1\.00 s of that on no processor\), ready /, report(:text, MadeTraces.stalled(off_cpu_s: 1.0)))
+  end
+
   def test_summary_of_nothing
     assert_match(/\AHeadway .*\n.*\nThe trace is empty: .*\n\z/m, report(:text, MadeTraces.empty))
     refute_match(/Who waited/, report(:text, MadeTraces.idle))

@@ -45,6 +45,8 @@ struct hw_analysed_thread {
     uint64_t since_ns; /* in the state */
     uint64_t start_ns, end_ns;
     uint64_t time_ns[HW_STATE_COUNT];
+    uint64_t off_cpu_ns;      /* of its running time, it was on no processor */
+    uint64_t hold_off_cpu_ns; /* of the hold that is ending */
     struct hw_durations wait, hold; /* those that ended */
     uint64_t voluntary, preempted;
     struct hw_number_map caused;    /* waiting thread -> how long it waited while this one held the GVL */

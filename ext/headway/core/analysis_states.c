@@ -1,6 +1,7 @@
 /* Events to states. States are set, never counted, so that doubled or missing events break no identity: a thread that resumes
  * takes the GVL from whoever was thought to have it. */
 #include "analysis_pass.h"
+#include "clock.h"
 
 #include <string.h>
 
@@ -56,7 +57,10 @@ static void
 account(struct hw_pass *pass, uint32_t index)
 {
     struct hw_analysed_thread *t = thread(pass, index);
-    t->time_ns[t->state] += pass->now_ns - t->since_ns;
+    uint64_t spent_ns = pass->now_ns - t->since_ns;
+    t->time_ns[t->state] += spent_ns;
+    t->off_cpu_ns += hw_earlier_ns(t->hold_off_cpu_ns, spent_ns);
+    t->hold_off_cpu_ns = 0;
     if (pass->analysis->lanes &&
         !hw_lane_add(&t->lane, (uint8_t)lane_states[t->state], hw_pass_lane_time_ns(pass, t->since_ns),
                      hw_pass_lane_time_ns(pass, pass->now_ns))) pass->failed = true;
@@ -171,6 +175,9 @@ thread_event(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *
         if (event->value < HW_STATE_COUNT) enter(pass, index, (enum hw_state)event->value);
         break;
       case HW_TRACE_BLAME: hw_pass_blame(pass, index, event->value); break;
+      case HW_TRACE_OFF_CPU:
+        if (thread(pass, index)->state == HW_RUNNING) thread(pass, index)->hold_off_cpu_ns = event->value * HW_NS_PER_US;
+        break;
       case HW_TRACE_MARK_BEGIN: case HW_TRACE_MARK_END: case HW_TRACE_MARK: case HW_TRACE_MARK_NAME:
         hw_pass_mark(pass, index, event);
         hw_pass_work(pass, index, event);
@@ -197,7 +204,7 @@ void
 hw_pass_event(struct hw_pass *pass, const struct hw_trace_event *event)
 {
     pass->process->events++;
-    if (event->kind == 0 || event->kind == HW_TRACE_CPU || event->kind > HW_TRACE_MARK_NAME) return;
+    if (event->kind == 0 || event->kind == HW_TRACE_CPU || event->kind > HW_TRACE_OFF_CPU) return;
     advance(pass, event->time_ns);
     if (event->kind == HW_TRACE_GC_START || event->kind == HW_TRACE_GC_END) {
         hw_pass_gc(pass, event->kind == HW_TRACE_GC_START);

@@ -1,15 +1,44 @@
 #include "feed.h"
 
+#include "teller.h"
+
 #include <stdlib.h>
 
+/* 0: nobody tells. A native thread that others share has a clock for all of them. */
+static uint64_t
+own_cpu_ns(const struct hw_recorder *r)
+{
+    return r->teller && r->teller->many_to_many ? 0 : hw_cpu_ns();
+}
+
+/* On the thread itself, as the next. */
 static void
 record_cpu(struct hw_recorder *r, struct hw_thread *thread, uint64_t now)
 {
     if (!hw_cpu_reading_due(&thread->cpu_reading, hw_elapsed_ns(thread->away_ns, now))) return;
-    uint64_t cpu_ns = hw_cpu_ns();
+    uint64_t cpu_ns = own_cpu_ns(r);
     if (cpu_ns == 0) return;
     hw_cpu_reading_take(&thread->cpu_reading, cpu_ns, thread->account.time_ns[HW_RUNNING]);
     hw_record(r, HW_TRACE_CPU, thread->number, (uint32_t)(cpu_ns / HW_NS_PER_US) | 1, now);
+}
+
+/* Else nothing could be told of a thread's first hold. */
+static void
+begin_cpu_reading(const struct hw_recorder *r, struct hw_thread *thread)
+{
+    if (thread->cpu_reading.last_cpu_ns) return;
+    hw_cpu_reading_take_hold(&thread->cpu_reading, own_cpu_ns(r), thread->account.time_ns[HW_RUNNING]);
+}
+
+static void
+record_off_cpu(struct hw_recorder *r, struct hw_thread *thread, uint64_t now)
+{
+    uint64_t running_ns = thread->account.time_ns[HW_RUNNING];
+    if (!hw_cpu_reading_hold_due(&thread->cpu_reading, running_ns)) return;
+    uint64_t cpu_ns = own_cpu_ns(r);
+    if (cpu_ns == 0) return;
+    uint64_t off_us = hw_cpu_reading_take_hold(&thread->cpu_reading, cpu_ns, running_ns) / HW_NS_PER_US;
+    if (off_us) hw_record(r, HW_TRACE_OFF_CPU, thread->number, off_us < UINT32_MAX ? (uint32_t)off_us : UINT32_MAX, now);
 }
 
 static enum hw_trace_kind
@@ -61,6 +90,8 @@ hw_feed_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event eve
 {
     struct hw_recorder *r = &rt->recorder;
     if (event == HW_EVENT_RESUMED && thread->away_ns) record_cpu(r, thread, now);
+    if (event == HW_EVENT_RESUMED) begin_cpu_reading(r, thread);
+    if (event == HW_EVENT_SUSPENDED) record_off_cpu(r, thread, now);
     hw_record(r, kind_of(thread, event, preempted), thread->number, 0, now);
     if (event == HW_EVENT_SUSPENDED) thread->away_ns = thread->state == HW_SUSPENDED ? now : 0;
     if (r->set.alarm_ns > 0) mind_alarm(rt, thread, event, waited_ns);

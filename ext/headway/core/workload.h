@@ -63,6 +63,7 @@ struct hw_workload_process {
     struct hw_trace_header header;
     struct hw_trace_damage damage;
     uint64_t events, dropped, first_event_ns, wall_ns;
+    uint64_t running_ns, off_cpu_ns; /* with the GVL; of that, on no processor */
     uint64_t requests, busy_ns; /* busy: in requests, summed over threads */
     uint64_t first_ns, last_ns; /* of its requests */
     uint32_t workers;           /* threads that did requests, as many as there were at a time */

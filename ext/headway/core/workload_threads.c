@@ -152,6 +152,7 @@ leave_state(struct reading *r, struct reading_thread *t)
       case HW_RUNNING:
         t->running_ns += spent_ns;
         t->cpu_held_ns += spent_ns;
+        r->process->running_ns += spent_ns;
         collect(r, t, HW_STEP_GVL, spent_ns);
         break;
       case HW_READY:
@@ -205,6 +206,19 @@ hw_reading_resume(struct reading *r, struct reading_thread *t)
     bool waited_for_another = t->state == HW_READY && r->holder == 0 && r->freed_ns > t->since_ns;
     if (waited_for_another && !hw_workload_handover(r->workload, r->now_ns - r->freed_ns)) r->failed = true;
     hw_reading_enter(r, t, HW_RUNNING);
+}
+
+/* Says of the hold that is ending how long it was on no processor. What takes long so does for whoever waits, too: it stays a step
+ * with the GVL. */
+void
+hw_reading_off_cpu(struct reading *r, struct reading_thread *t, uint32_t off_us)
+{
+    if (t->state != HW_RUNNING) return;
+    leave_state(r, t);
+    t->since_ns = r->now_ns;
+    uint64_t off_ns = hw_earlier_ns(off_us * HW_NS_PER_US, t->cpu_held_ns);
+    t->cpu_held_ns -= off_ns;
+    r->process->off_cpu_ns += off_ns;
 }
 
 /* What the CPU clock has gained beyond the time with the GVL was computed without it, in the delay that is over now. Where that is

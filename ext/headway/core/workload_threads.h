@@ -24,7 +24,7 @@ struct reading_thread {
     uint32_t step_count, step_capacity;
     uint64_t begun_ns, wait_ns; /* of what is collected */
     uint32_t cpu_us;            /* its CPU clock when it was last read; 0: never */
-    uint64_t cpu_held_ns;       /* what it has run with the GVL since then */
+    uint64_t cpu_held_ns;       /* what it has computed with the GVL since then */
     uint32_t load;              /* of the delay it is in */
     bool delayed;               /* counted among those in a delay */
     uint32_t depth, outermost;  /* open marks; the name of the outermost */
@@ -56,6 +56,7 @@ void hw_reading_name_mark(struct reading *reading, struct reading_thread *thread
 void hw_reading_classify(struct reading *reading, uint32_t first_request); /* once all events are read */
 void hw_reading_exit(struct reading *reading, struct reading_thread *thread);
 void hw_reading_cpu(struct reading *reading, struct reading_thread *thread, uint32_t cpu_us);
+void hw_reading_off_cpu(struct reading *reading, struct reading_thread *thread, uint32_t off_us);
 void hw_reading_begin_mark(struct reading *reading, struct reading_thread *thread, uint32_t string);
 void hw_reading_end_mark(struct reading *reading, struct reading_thread *thread, uint32_t string);
 

@@ -28,6 +28,7 @@ thread_event(struct reading *r, struct reading_thread *t, const struct hw_trace_
       case HW_TRACE_SUSPENDED: hw_reading_enter(r, t, HW_SUSPENDED); break;
       case HW_TRACE_PREEMPTED: hw_reading_preempt(r, t); break;
       case HW_TRACE_CPU: hw_reading_cpu(r, t, event->value); break;
+      case HW_TRACE_OFF_CPU: hw_reading_off_cpu(r, t, event->value); break;
       case HW_TRACE_EXITED: hw_reading_exit(r, t); break;
       case HW_TRACE_KNOWN:
         if (event->value < HW_STATE_COUNT) hw_reading_enter(r, t, (enum hw_state)event->value);

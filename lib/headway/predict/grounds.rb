@@ -17,6 +17,8 @@ module Headway
       # Of what was recorded, requests at a time: beyond it delays may be others, and later on anything may.
       MANY_MORE = 1.5
       TIMES_MOST = 8
+      # Of the time with the GVL: with less of it on no processor, the machine isn't what decides.
+      MUCH_OFF_CPU = 0.1
       # Threads of servers: some of them take requests, others help.
       SERVER = /\A(?:puma |sidekiq)/
       # What the core calls threads and requests whose names the trace doesn't have.
@@ -59,7 +61,7 @@ module Headway
 
       # @return [Array<String>]
       def cautions
-        [unmarked, idle, untold, growing, rare, unnamed, damaged].compact
+        [unmarked, idle, off_cpu, untold, growing, rare, unnamed, damaged].compact
       end
 
       # @return [Boolean] delays grow as fast as their number: more of them at a time get no more done
@@ -132,6 +134,14 @@ module Headway
         threads = idle + @workload.processes.sum { |process| process[:workers] }
         "#{idle} of #{threads} threads of the pool had no request as long as this was recorded: figures are of the #{@workload.threads} " \
           "of each process that had"
+      end
+
+      def off_cpu
+        running, off = %i[running off_cpu].map { |key| @workload.processes.sum { |process| process[key] } }
+        return if off < MUCH_OFF_CPU * running || off.zero?
+
+        "for #{(100.0 * off / running).round} % of the time that the GVL was held the holder was on no processor (other programs or a quota " \
+          "took it, or native code slept): that is taken for work"
       end
 
       def untold

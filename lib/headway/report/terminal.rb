@@ -24,13 +24,17 @@ module Headway
       def totals
         switches = @totals[:switches]
         gc = @data[:gc]
-        ["  #{time(@data[:wall_s])} recorded; over all threads: running #{time(@totals[:running_s])}, " \
+        ["  #{time(@data[:wall_s])} recorded; over all threads: running #{time(@totals[:running_s])}#{off_cpu}, " \
          "ready #{time(@totals[:ready_s])}, suspended #{time(@totals[:suspended_s])}; GVL free #{time(@totals[:idle_s])}",
          "  waits: #{spread(@totals[:wait])}; holds: #{spread(@totals[:hold])}",
          "  switches: #{switches[:voluntary]} voluntary, #{switches[:preempted]} preempted; " \
          "GC: #{gc[:count].zero? ? "none" : "#{gc[:count]}, #{time(gc[:total_s])} in all, max #{time(gc[:max_s])}"}",
          "  events: #{@data[:processes].sum { |one| one[:events] }}, " \
          "dropped #{@data[:processes].sum { |one| one[:dropped] }}"]
+      end
+
+      def off_cpu
+        " (#{time(@totals[:off_cpu_s])} of that on no processor)" if @totals[:off_cpu_s] >= Summary::Verdict::SLIGHT_S
       end
 
       def threads

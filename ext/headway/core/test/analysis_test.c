@@ -6,6 +6,8 @@
 
 #include <sys/resource.h>
 
+#define US(us) ((us) * HW_NS_PER_US)
+
 /* -- by hand ------------------------------------------------------------------------------------------------------------- */
 
 TEST(a_wait_is_split_among_those_who_held_the_gvl)
@@ -31,6 +33,19 @@ TEST(a_wait_is_split_among_those_who_held_the_gvl)
     CHECK_EQUAL(3, analysis.wait.count);
     CHECK_EQUAL(35, analysis.processes[0].idle_ns);
     CHECK_EQUAL(2000, analysis.processes[0].end_ns);
+    hw_analysis_free(&analysis);
+}
+
+/* Set, not summed up; no more than the hold; and only of who has the GVL. */
+TEST(a_hold_off_the_processor_is_that_part_of_it)
+{
+    ANALYSE(EVENT(US(10), 1, RESUMED), EVENT(US(500), 1, OFF_CPU, .value = 7), EVENT(US(1010), 1, OFF_CPU, .value = 300),
+            EVENT(US(1010), 1, PREEMPTED), EVENT(US(1011), 1, OFF_CPU, .value = 1), EVENT(US(1020), 1, RESUMED),
+            EVENT(US(2020), 1, SUSPENDED), EVENT(US(3020), 1, RESUMED), EVENT(US(3520), 1, OFF_CPU, .value = UINT32_MAX),
+            EVENT(US(3520), 1, SUSPENDED), EVENT(US(3530), 2, OFF_CPU, .value = 5), EVENT(US(3540), 2, SUSPENDED));
+    CHECK_EQUAL(US(300 + 500), numbered(1)->off_cpu_ns);
+    CHECK_EQUAL(US(2500), numbered(1)->time_ns[HW_RUNNING]);
+    CHECK_EQUAL(0, numbered(2)->off_cpu_ns);
     hw_analysis_free(&analysis);
 }
 
@@ -277,7 +292,7 @@ TEST(ten_million_events)
 
 #define NAMED(test) { #test, test }
 
-TESTS(NAMED(a_wait_is_split_among_those_who_held_the_gvl),
+TESTS(NAMED(a_wait_is_split_among_those_who_held_the_gvl), NAMED(a_hold_off_the_processor_is_that_part_of_it),
       NAMED(blame_weighs_what_waited_since_the_hold_began_or_the_last_sample),
       NAMED(blame_is_late_when_one_waited_long_for_it_however_many_did),
       NAMED(marks_nest_and_end_with_their_thread), NAMED(marks_beyond_the_limit_are_folded),

@@ -76,8 +76,66 @@ TEST(one_that_begins_to_is_found_out)
     CHECK_EQUAL(100, readings(100, 500 * US, 400 * US));
 }
 
+/* A hold of which so much was on no processor: what the clock says of that; UINT64_MAX: it wasn't read. */
+static uint64_t
+holds(uint64_t held_ns, uint64_t off_ns)
+{
+    running_ns += held_ns;
+    cpu_ns += held_ns - off_ns;
+    return hw_cpu_reading_hold_due(&reading, running_ns) ? hw_cpu_reading_take_hold(&reading, cpu_ns, running_ns) : UINT64_MAX;
+}
+
+TEST(holds_are_looked_at_once_a_millisecond_of_them)
+{
+    start();
+    holds(10 * MS, 0);
+    unsigned read = 0;
+    for (unsigned i = 0; i < 1000; i++) read += holds(100 * US, 0) != UINT64_MAX;
+    CHECK_EQUAL(100, read);
+    CHECK_EQUAL(0, holds(1 * MS, 0));
+}
+
+TEST(a_hold_tells_how_long_it_was_off_the_processor)
+{
+    start();
+    CHECK_EQUAL(0, holds(10 * MS, 4 * MS)); /* nothing to compare the clock with yet */
+    CHECK_EQUAL(4 * MS, holds(10 * MS, 4 * MS));
+    CHECK_EQUAL(0, holds(10 * MS, 0));
+    CHECK_EQUAL(0, holds(10 * MS, 49 * US)); /* as imprecise as that */
+    CHECK_EQUAL(50 * US, holds(10 * MS, 50 * US));
+    CHECK(comes_back(0, 2 * MS, 3 * MS));
+    CHECK_EQUAL(1 * MS, holds(1 * MS, 1 * MS)); /* what was computed before is none of it */
+}
+
+/* As when Headway is started again while it records. */
+TEST(an_account_that_begins_anew_is_not_off_the_processor)
+{
+    start();
+    running_ns = 1000 * MS;
+    holds(10 * MS, 0);
+    running_ns = 0;
+    CHECK_EQUAL(0, holds(2 * MS, 0));
+    CHECK_EQUAL(1 * MS, holds(2 * MS, 1 * MS));
+}
+
+/* Else a thread that computes without the GVL would, on a busy machine, be taken for one that never does. */
+TEST(what_a_hold_was_off_the_processor_hides_nothing_computed_in_an_absence)
+{
+    start();
+    CHECK(comes_back(0, 500 * US, 400 * US));
+    for (unsigned i = 0; i < 100; i++) {
+        holds(5 * MS, 4 * MS);
+        CHECK(comes_back(0, 500 * US, 400 * US));
+    }
+}
+
 TESTS({ "the_shortest_absences_are_never_looked_at", the_shortest_absences_are_never_looked_at },
       { "long_absences_are_always_looked_at", long_absences_are_always_looked_at },
       { "short_ones_ever_more_rarely_where_nothing_is_computed", short_ones_ever_more_rarely_where_nothing_is_computed },
       { "a_thread_that_computes_in_them_is_read_each_time", a_thread_that_computes_in_them_is_read_each_time },
-      { "one_that_begins_to_is_found_out", one_that_begins_to_is_found_out })
+      { "one_that_begins_to_is_found_out", one_that_begins_to_is_found_out },
+      { "holds_are_looked_at_once_a_millisecond_of_them", holds_are_looked_at_once_a_millisecond_of_them },
+      { "a_hold_tells_how_long_it_was_off_the_processor", a_hold_tells_how_long_it_was_off_the_processor },
+      { "an_account_that_begins_anew_is_not_off_the_processor", an_account_that_begins_anew_is_not_off_the_processor },
+      { "what_a_hold_was_off_the_processor_hides_nothing_computed_in_an_absence",
+        what_a_hold_was_off_the_processor_hides_nothing_computed_in_an_absence })

@@ -188,6 +188,24 @@ TEST(what_was_computed_without_the_gvl_is_no_delay)
     clean_up();
 }
 
+/* It hides nothing that was computed without the GVL; and whoever waited for it did so all the time. */
+TEST(a_hold_off_the_processor_is_none_of_what_the_clock_gains)
+{
+    static const struct hw_trace_event events[] = {
+        EVENT(AT(0), 7, KNOWN, .value = HW_RUNNING),
+        EVENT(AT(100), 7, SUSPENDED), EVENT(AT(1100), 7, READY), EVENT(AT(1100), 7, CPU, .value = 5000), EVENT(AT(1100), 7, RESUMED),
+        EVENT(AT(4200), 7, OFF_CPU, .value = 2900), EVENT(AT(4200), 7, SUSPENDED), EVENT(AT(5200), 7, READY),
+        EVENT(AT(5200), 7, CPU, .value = 5900), EVENT(AT(5200), 7, RESUMED),
+        EVENT(AT(5300), 7, OFF_CPU, .value = UINT32_MAX), EVENT(AT(5300), 7, SUSPENDED), EVENT(AT(5400), 7, RESUMED),
+    };
+    read_trace(events, COUNT(events));
+    check_step(&work.requests[1], 0, HW_STEP_GVL, 3100);
+    check_step(&work.requests[1], 1, HW_STEP_CPU, 700);
+    CHECK_EQUAL((2900 + 100) * HW_NS_PER_US, work.processes[0].off_cpu_ns);
+    CHECK_EQUAL((100 + 3100 + 100) * HW_NS_PER_US, work.processes[0].running_ns);
+    clean_up();
+}
+
 TEST(beside_requests_a_thread_that_computes_is_kept_and_an_idle_one_forgotten)
 {
     static const struct hw_trace_event events[] = {
@@ -298,7 +316,7 @@ TEST(any_events_can_be_read)
         for (unsigned i = 0; i < MOST; i++) {
             at_us += test_random(50);
             events[i] = (struct hw_trace_event){ .time_ns = AT(at_us), .thread = (uint32_t)test_random(6),
-                                                 .kind = (uint8_t)(1 + test_random(14)), .value = (uint32_t)test_random(4) };
+                                                 .kind = (uint8_t)(1 + test_random(HW_TRACE_OFF_CPU)), .value = (uint32_t)test_random(4) };
         }
         read_trace(events, MOST);
         uint64_t gvl_ns = 0;
@@ -313,7 +331,9 @@ TESTS({ "request", a_request_is_what_was_marked_without_its_waits }, { "part", a
       { "idle", idle_threads_are_those_named_as_one_that_did_requests },
       { "workers", threads_that_work_one_after_another_are_no_larger_pool },
       { "tracks", threads_without_marks_are_tracks },
-      { "cpu", what_was_computed_without_the_gvl_is_no_delay }, { "beside", beside_requests_a_thread_that_computes_is_kept_and_an_idle_one_forgotten },
+      { "cpu", what_was_computed_without_the_gvl_is_no_delay },
+      { "off_cpu", a_hold_off_the_processor_is_none_of_what_the_clock_gains },
+      { "beside", beside_requests_a_thread_that_computes_is_kept_and_an_idle_one_forgotten },
       { "ended", threads_that_ended_are_one_track_with_pauses },
       { "classes", classes_of_requests_and_of_threads_are_apart },
       { "load", delays_that_grow_with_load_are_noticed }, { "any", any_events_can_be_read })
