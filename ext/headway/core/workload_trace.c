@@ -99,7 +99,7 @@ read_events(struct reading *r, struct hw_trace_reader *reader)
     for (uint32_t i = 0; i < r->thread_count && goes_on(r); i++) {
         if (!r->threads[i].exited) hw_reading_exit(r, &r->threads[i]);
     }
-    hw_reading_count_workers(r);
+    if (goes_on(r)) hw_reading_count_workers(r); /* else not everybody has an end */
     if (r->begun) r->process->wall_ns = r->now_ns - r->process->first_event_ns;
 }
 

@@ -3,6 +3,9 @@
 #include "clock.h"
 #include "workload.h"
 
+#include <pthread.h>
+#include <unistd.h>
+
 static struct hw_workload work;
 static struct hw_buffer buffer;
 
@@ -327,6 +330,48 @@ TEST(any_events_can_be_read)
     }
 }
 
+static unsigned cancelled_after_us;
+
+static void *
+cancel(void *unused)
+{
+    (void)unused;
+    usleep(cancelled_after_us);
+    atomic_store(&work.cancelled, true);
+    return NULL;
+}
+
+#define THREADS 64
+
+/* As where `headway predict` is interrupted. */
+TEST(reading_may_be_given_up_at_any_moment)
+{
+    struct hw_trace_event events[2 * THREADS];
+    struct hw_trace_damage damage;
+    uint64_t at_us = 0;
+    test_clean_up = clean_up;
+    CHECK(hw_write_header(&buffer, &trace_header));
+    for (unsigned round = 0; round < 20000; round++) {
+        for (unsigned i = 0; i < THREADS; i++, at_us += 2) {
+            events[2 * i] = EVENT(AT(at_us), i + 1, MARK_BEGIN, .value = 1);
+            events[2 * i + 1] = EVENT(AT(at_us + 1), i + 1, MARK_END, .value = 1);
+        }
+        CHECK(hw_write_events(&buffer, events, COUNT(events)));
+    }
+    CHECK(hw_write_end(&buffer));
+    const char *path = trace_file(buffer.bytes, buffer.length);
+    for (cancelled_after_us = 1000; cancelled_after_us < 200000; cancelled_after_us += 10000) {
+        pthread_t canceller;
+        hw_workload_init(&work);
+        CHECK(pthread_create(&canceller, NULL, cancel, NULL) == 0);
+        hw_workload_read(&work, path, UINT64_MAX, &damage);
+        pthread_join(canceller, NULL);
+        for (uint32_t i = 0; i < work.process_count; i++) CHECK(work.processes[i].workers <= THREADS, "%u", work.processes[i].workers);
+        hw_workload_free(&work);
+    }
+    clean_up();
+}
+
 TESTS({ "request", a_request_is_what_was_marked_without_its_waits }, { "part", a_part_is_no_request_wherever_it_is },
       { "idle", idle_threads_are_those_named_as_one_that_did_requests },
       { "workers", threads_that_work_one_after_another_are_no_larger_pool },
@@ -336,4 +381,5 @@ TESTS({ "request", a_request_is_what_was_marked_without_its_waits }, { "part", a
       { "beside", beside_requests_a_thread_that_computes_is_kept_and_an_idle_one_forgotten },
       { "ended", threads_that_ended_are_one_track_with_pauses },
       { "classes", classes_of_requests_and_of_threads_are_apart },
-      { "load", delays_that_grow_with_load_are_noticed }, { "any", any_events_can_be_read })
+      { "load", delays_that_grow_with_load_are_noticed }, { "any", any_events_can_be_read },
+      { "cancelled", reading_may_be_given_up_at_any_moment })
