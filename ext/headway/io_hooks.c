@@ -205,6 +205,13 @@ read_file(VALUE self, VALUE io, VALUE buffer, off_t from, size_t offset, size_t 
     return count < 0 && done == 0 ? more : SSIZET2NUM((ssize_t)done + (count > 0 ? count : 0));
 }
 
+/* From there, not from where the file is, which HERE stands for. */
+static VALUE
+pread_file(VALUE self, VALUE io, VALUE buffer, off_t from, size_t offset, size_t least, size_t most)
+{
+    return from < 0 ? INT2FIX(-EINVAL) : read_file(self, io, buffer, from, offset, least, most);
+}
+
 /* Whether the buffer has less than so many bytes from that offset on: then none may be transferred. */
 static bool
 beyond(VALUE buffer, VALUE least, VALUE offset)
@@ -240,7 +247,7 @@ static VALUE
 io_pread(VALUE self, VALUE io, VALUE buffer, VALUE from, VALUE least, VALUE offset)
 {
     if (beyond(buffer, least, offset)) return INT2FIX(-EINVAL);
-    if (file_for_us(self, io)) return read_file(self, io, buffer, NUM2OFFT(from), NUM2SIZET(offset), NUM2SIZET(least), SIZE_MAX);
+    if (file_for_us(self, io)) return pread_file(self, io, buffer, NUM2OFFT(from), NUM2SIZET(offset), NUM2SIZET(least), SIZE_MAX);
     return hw_called_by_c(NULL) ? Qundef : rb_funcall(self, id_pread_here, 5, io, buffer, from, least, offset);
 }
 
@@ -265,7 +272,7 @@ io_write_41(VALUE self, VALUE io, VALUE buffer, VALUE offset, VALUE most)
 static VALUE
 io_pread_41(VALUE self, VALUE io, VALUE buffer, VALUE from, VALUE offset, VALUE most)
 {
-    if (file_for_us(self, io)) return read_file(self, io, buffer, NUM2OFFT(from), NUM2SIZET(offset), 0, NUM2SIZET(most));
+    if (file_for_us(self, io)) return pread_file(self, io, buffer, NUM2OFFT(from), NUM2SIZET(offset), 0, NUM2SIZET(most));
     return hw_called_by_c(NULL) ? Qundef : rb_funcall(self, id_pread_here, 5, io, buffer, from, offset, most);
 }
 

@@ -54,6 +54,7 @@ class FiberSchedulerHooksTest < Minitest::Test
       assert_equal [90, "\0" * 10 + CONTENT[20, 90]], into_buffer(100) { |buffer| scheduler.io_read(file, buffer, 10, 200) }
       assert_equal [3, CONTENT[7, 3] + "\0"], into_buffer(4) { |buffer| scheduler.io_pread(file, buffer, 7, 0, 3) }
       assert_equal [0, "\0"], into_buffer(1) { |buffer| scheduler.io_pread(file, buffer, 1_000_000, 0, 1) }
+      assert_equal [-Errno::EINVAL::Errno, "\0"], into_buffer(1) { |buffer| scheduler.io_pread(file, buffer, -1, 0, 1) }
     end
   end
 

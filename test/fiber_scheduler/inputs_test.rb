@@ -251,6 +251,19 @@ class FiberSchedulerInputsTest < Minitest::Test
     end
   end
 
+  def test_no_file_has_bytes_before_its_first
+    file do |path, _|
+      [-1, -2].each do |from|
+        scheduled do
+          File.open(path) do |io|
+            assert_raises(Errno::EINVAL, from) { io.pread(4, from) }
+            assert_equal 0, io.pos
+          end
+        end
+      end
+    end
+  end
+
   def test_a_file_that_is_not_cached_is_read_on_the_pool
     pool = Headway::OffloadPool.new
     file do |path, content|
