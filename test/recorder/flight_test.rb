@@ -77,6 +77,19 @@ class RecorderFlightTest < Harness::RecorderTest
     files.each { |name| assert_nil analysis(file(name))[:processes].first[:damage] }
   end
 
+  # Of such a one Ruby tells that it had no handler.
+  def test_a_signal_that_was_ignored_is_ignored_afterwards
+    run = program(<<~RUBY)
+      trap("USR2", nil)
+      Headway::Recorder.start(file: FILE, mode: :flight, on_signal: "USR2")
+      Headway::Recorder.stop
+      Process.kill(:USR2, Process.pid)
+      p :lives
+    RUBY
+    assert run.success?, run
+    assert_equal ":lives\n", run.out
+  end
+
   def test_a_signal_that_cannot_be_had_costs_nothing_but_the_dump_on_it
     %w[VTALRM KILL].each do |signal|
       run = program(<<~RUBY)

@@ -23,7 +23,7 @@ module Headway
         # @return [void]
         def stop
           @options = nil
-          trap(@signal, @previous || "DEFAULT") if @signal
+          trap(@signal, @previous) if @signal # nil: it was ignored
           @signal = @previous = nil
         end
 
