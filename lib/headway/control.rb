@@ -15,8 +15,7 @@ module Headway
       def open
         return if Native.control_path
 
-        directory = Directory.for_server
-        failure = Native.control_open(directory, VERSION, RUBY_VERSION, $PROGRAM_NAME.to_s, Processors.count)
+        failure = open_native
         return Notices.add("no control socket, so headway top cannot see this process: #{failure}") if failure
 
         Recorder.stop_at_exit # a client may start a recording at any time
@@ -50,6 +49,15 @@ module Headway
 
         quantum_ms = quantum_ns % 1_000_000 == 0 ? quantum_ns / 1_000_000 : quantum_ns / 1e6
         Settings.new(Native::POLICIES[kind], quantum_ms, Native::PREEMPTS[preempt]).freeze
+      end
+
+      private
+
+      # @return [String, nil] why it can't be opened
+      def open_native
+        Native.control_open(Directory.for_server, VERSION, RUBY_VERSION, $PROGRAM_NAME.to_s, Processors.count)
+      rescue SettingError => error
+        error.message
       end
     end
   end

@@ -133,6 +133,14 @@ class RunRecordTest < Minitest::Test
     end
   end
 
+  # As to a shell, which finds no user of that name and hands it over as it is.
+  def test_a_name_that_begins_with_a_tilde
+    in_directory do |directory|
+      assert_predicate headway_ruby("", "--record=~nobody's.headway", chdir: directory), :success?
+      assert_equal ["~nobody's.headway"], Dir.children(directory)
+    end
+  end
+
   def test_what_is_no_trace_is_not_written_over
     in_directory do |directory|
       script = write(directory, "job.rb", "puts 1\n")

@@ -84,6 +84,21 @@ class ControlLifecycleTest < Minitest::Test
     await("the stale file is gone") { Dir.children(@sockets) == [File.basename(second.socket)] }
   end
 
+  def test_no_place_for_it_stops_nobody
+    gone = File.join(@directory, "gone")
+    Dir.mkdir(gone)
+    program = program("puts Headway.started?", start: "Dir.chdir(#{gone.dump}); Dir.rmdir(#{gone.dump}); Headway.start", sockets: "sockets", wait: false)
+    assert_equal "true\n", program.out.gets
+    ended(program)
+    said = "HEADWAY_CONTROL_DIR is \"sockets\": the current directory is gone; give an absolute path"
+    assert_equal "headway: no control socket, so headway top cannot see this process: #{said}\n", File.read(program.err)
+  end
+
+  def test_a_place_that_begins_with_a_tilde
+    program = program("ready; sleep", start: "Dir.chdir(#{@directory.dump}); Headway.start", sockets: "~nobody's")
+    assert_equal ["#{program.pid}.sock"], Dir.children(File.join(@directory, "~nobody's"))
+  end
+
   def test_headway_top_cleans_up_too
     stale = program(SLEEPING)
     alive = program(SLEEPING)

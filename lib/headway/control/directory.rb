@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../reason"
+require_relative "../recorder/file_name"
 
 module Headway
   module Control
@@ -8,6 +9,7 @@ module Headway
     module Directory
       class << self
         # @return [String] where this process's socket goes
+        # @raise [SettingError] see {candidates}
         def for_server(env = ENV)
           candidates(env).first
         end
@@ -15,9 +17,10 @@ module Headway
         # A server may have had another environment than who looks for it, so all places are looked at, unless one is named.
         #
         # @return [Array<String>]
+        # @raise [SettingError] the one that is named is not absolute, and there is no current directory
         def candidates(env = ENV, uid: Process.euid)
           named = env["HEADWAY_CONTROL_DIR"].to_s
-          return [File.expand_path(named)] unless named.empty?
+          return [Recorder::FileName.absolute(named, from: "HEADWAY_CONTROL_DIR")] unless named.empty?
 
           [runtime(env), *temporary(env).map { |directory| File.join(directory, "headway-#{uid}") }].compact.uniq
         end

@@ -4,6 +4,7 @@ require "fileutils"
 require "json"
 require_relative "../draft"
 require_relative "../reason"
+require_relative "../recorder/file_name"
 
 module Headway
   module Metrics
@@ -28,7 +29,7 @@ module Headway
       # @param every [Numeric] seconds
       # @raise [SettingError] when nothing can be written there
       def initialize(directory, every: 5)
-        @directory = File.expand_path(directory)
+        @directory = Recorder::FileName.absolute(directory, from: "directory")
         @every = every
         @read = {}
         FileUtils.mkdir_p(@directory)

@@ -34,18 +34,19 @@ module Headway
           path.end_with?("/") || File.directory?(absolute) ? File.join(absolute, UNIQUE) : absolute
         end
 
-        # A name and the current directory are bytes to the system; in a locale that can't read them File.expand_path won't join them.
+        # A name and the current directory are bytes to the system; in a locale that can't read them File.absolute_path won't join them.
         #
         # @param path [String, #to_path]
+        # @param from [String] what has that value, for the error
         # @return [String]
         # @raise [SettingError] there is no current directory
-        def absolute(path)
+        def absolute(path, from: "file")
           path = File.path(path)
-          return File.expand_path(path) if path.start_with?("/", "~")
+          return File.expand_path(path) if path.start_with?("/") || in_a_home?(path)
 
-          File.expand_path(path, Dir.pwd.force_encoding(path.encoding))
+          File.absolute_path(path, Dir.pwd.force_encoding(path.encoding))
         rescue Errno::ENOENT
-          raise SettingError, "file is #{path.scrub.inspect[0, 200]}: the current directory is gone; give an absolute path"
+          raise SettingError, "#{from} is #{path.scrub.inspect[0, 200]}: the current directory is gone; give an absolute path"
         end
 
         # @param path [String] a file's
@@ -67,6 +68,13 @@ module Headway
         end
 
         private
+
+        # As to a shell: where there is no user of that name, a ~ is a character like any other.
+        def in_a_home?(path)
+          path.start_with?("~") && File.expand_path(path)
+        rescue ArgumentError
+          false
+        end
 
         def fill(place, path)
           case place

@@ -7,6 +7,7 @@ require "tmpdir"
 require_relative "../control/directory"
 require_relative "../draft"
 require_relative "../reason"
+require_relative "../recorder/file_name"
 require_relative "file_body"
 
 module Headway
@@ -54,7 +55,7 @@ module Headway
       # @param directory [String, nil] made when something is captured
       # @raise [SettingError] one that is not for us alone
       def initialize(directory = nil)
-        @directory = File.expand_path(directory || self.class.default_directory)
+        @directory = Recorder::FileName.absolute(directory || self.class.default_directory, from: "directory")
         fault = File.symlink?(@directory) || File.exist?(@directory) ? Control::Directory.fault(@directory) : nil
         raise SettingError, "directory is #{directory.inspect}: #{fault}" if fault && directory
       end
