@@ -195,6 +195,14 @@ on_vm_end(void *unused)
 
 static const rb_data_type_t sentinel_type = { .wrap_struct_name = "Headway::Native/sentinel", .function = { .dfree = on_vm_end } };
 
+static VALUE
+symbols(const char *const *labels, int count)
+{
+    VALUE array = rb_ary_new();
+    for (int i = 0; i < count; i++) rb_ary_push(array, ID2SYM(rb_intern(labels[i])));
+    return rb_ary_freeze(array);
+}
+
 RUBY_FUNC_EXPORTED void
 Init_headway(void)
 {
@@ -209,16 +217,8 @@ Init_headway(void)
     pthread_atfork(before_fork, after_fork_parent, after_fork_child);
     rb_gc_register_mark_object(rb_data_typed_object_wrap(rb_cObject, &hw_runtime, &sentinel_type));
 
-#define EACH(name, label) rb_ary_push(policies, ID2SYM(rb_intern(label)));
-    VALUE policies = rb_ary_new();
-    HW_POLICIES(EACH)
-    rb_define_const(native, "POLICIES", rb_ary_freeze(policies));
-#undef EACH
-#define EACH(name, label) rb_ary_push(preempts, ID2SYM(rb_intern(label)));
-    VALUE preempts = rb_ary_new();
-    HW_PREEMPTS(EACH)
-    rb_define_const(native, "PREEMPTS", rb_ary_freeze(preempts));
-#undef EACH
+    rb_define_const(native, "POLICIES", symbols(hw_policy_labels, HW_POLICY_COUNT));
+    rb_define_const(native, "PREEMPTS", symbols(hw_preempt_labels, HW_PREEMPT_COUNT));
     rb_define_const(native, "MEASURED", INT2FIX(HW_CLASS_MEASURED));
     rb_define_const(native, "BATCH", INT2FIX(HW_CLASS_BATCH));
     rb_define_const(native, "INTERACTIVE", INT2FIX(HW_CLASS_INTERACTIVE));

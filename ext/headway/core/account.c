@@ -2,6 +2,12 @@
 
 #include <string.h>
 
+const char *const hw_state_labels[] = {
+#define EACH(name, label) [HW_##name] = label,
+    HW_STATES(EACH)
+#undef EACH
+};
+
 bool
 hw_account_init(struct hw_account *account, int digits)
 {

@@ -9,24 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const states[] = {
-#define EACH(name, label) [HW_##name] = label,
-    HW_STATES(EACH)
-#undef EACH
-};
-
-static const char *const policies[] = {
-#define EACH(name, label) label,
-    HW_POLICIES(EACH)
-#undef EACH
-};
-
-static const char *const preempts[] = {
-#define EACH(name, label) label,
-    HW_PREEMPTS(EACH)
-#undef EACH
-};
-
 /* -- settings and ping ---------------------------------------------------------------------------------------------------- */
 
 static void
@@ -39,9 +21,9 @@ add_settings(struct hw_control *control, struct hw_text *answer)
     uint64_t quantum_ns = rt->scheduler.policy.quantum_ns;
     pthread_mutex_unlock(&rt->lock);
     hw_text_key(answer, "policy");
-    hw_text_cstring(answer, policies[kind]);
+    hw_text_cstring(answer, hw_policy_labels[kind]);
     hw_text_key(answer, "preempt");
-    hw_text_cstring(answer, preempts[preempt]);
+    hw_text_cstring(answer, hw_preempt_labels[preempt]);
     hw_text_key(answer, "quantum_ms");
     hw_text_fraction(answer, quantum_ns, 6);
 }
@@ -104,7 +86,7 @@ void
 hw_answer_figures(struct hw_text *answer, const struct hw_figures *figures)
 {
     for (int state = HW_STATE_COUNT - 1; state >= 0; state--) {
-        hw_text_key(answer, states[state]);
+        hw_text_key(answer, hw_state_labels[state]);
         hw_text_fraction(answer, figures->time_ns[state], 9);
     }
     add_durations(answer, "wait", &figures->wait);

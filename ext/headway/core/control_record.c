@@ -164,14 +164,10 @@ want_all(struct wanted *wanted, const struct hw_json *json, int object, struct h
 static void
 describe(struct hw_control *control, struct hw_trace_header *header)
 {
-#define EACH(name, label) label,
-    static const char *const policies[] = { HW_POLICIES(EACH) };
-    static const char *const preempts[] = { HW_PREEMPTS(EACH) };
-#undef EACH
     struct hw_runtime *rt = control->runtime;
     pthread_mutex_lock(&rt->lock);
-    strcpy(header->policy, policies[rt->scheduler.policy.kind]);
-    strcpy(header->preempt, preempts[rt->signal_lost ? HW_POLL : rt->preempt]);
+    strcpy(header->policy, hw_policy_labels[rt->scheduler.policy.kind]);
+    strcpy(header->preempt, hw_preempt_labels[rt->signal_lost ? HW_POLL : rt->preempt]);
     header->quantum_ns = rt->scheduler.policy.quantum_ns;
     pthread_mutex_unlock(&rt->lock);
     strcpy(header->ruby, control->facts.ruby);

@@ -19,9 +19,10 @@ void
 hw_control_refuse(struct hw_text *answer, const char *format, const struct hw_json_token *token)
 {
     char quoted[61], message[256];
-    size_t length = token->length < 60 ? token->length : 57;
+    bool cut = token->length >= sizeof(quoted) - 1;
+    size_t length = cut ? sizeof(quoted) - sizeof("...") : token->length;
     memcpy(quoted, token->start, length);
-    strcpy(quoted + length, token->length <= 60 && length == token->length ? "" : "...");
+    strcpy(quoted + length, cut ? "..." : "");
     snprintf(message, sizeof(message), format, quoted);
     hw_control_error(answer, message);
 }
@@ -53,17 +54,13 @@ choice(const struct hw_json_token *token, const char *const *labels, int count)
 static bool
 want(struct wanted *wanted, const struct hw_json_token *name, const struct hw_json_token *value, struct hw_text *answer)
 {
-#define EACH(name, label) label,
-    static const char *const policies[] = { HW_POLICIES(EACH) };
-    static const char *const preempts[] = { HW_PREEMPTS(EACH) };
-#undef EACH
     if (hw_json_is(name, "policy")) {
-        int kind = choice(value, policies, HW_POLICY_COUNT);
+        int kind = choice(value, hw_policy_labels, HW_POLICY_COUNT);
         if (kind < 0) return fail(answer, "policy is %s: give fair, quantum or observe", value);
         wanted->policy.kind = (enum hw_policy_kind)kind;
     }
     else if (hw_json_is(name, "preempt")) {
-        int preempt = choice(value, preempts, HW_PREEMPT_COUNT);
+        int preempt = choice(value, hw_preempt_labels, HW_PREEMPT_COUNT);
         if (preempt < 0) return fail(answer, "preempt is %s: give signal or poll", value);
         wanted->preempt = (enum hw_preempt)preempt;
     }

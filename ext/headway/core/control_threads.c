@@ -5,12 +5,6 @@
 
 #include <stdlib.h>
 
-static const char *const states[] = {
-#define EACH(name, label) [HW_##name] = label,
-    HW_STATES(EACH)
-#undef EACH
-};
-
 struct listed {
     const struct hw_thread *thread;
     uint32_t number;
@@ -58,7 +52,7 @@ add_living(struct hw_control *control, struct hw_text *answer, const struct list
     hw_text_key(answer, "name");
     hw_text_cstring(answer, name);
     hw_text_add(answer, ",\"alive\":true,\"count\":1,\"state\":");
-    hw_text_cstring(answer, states[row.state]);
+    hw_text_cstring(answer, hw_state_labels[row.state]);
     hw_text_add(answer, row.batch ? ",\"batch\":true,\"quantum_ms\":" : ",\"batch\":false,\"quantum_ms\":");
     if (row.quantum_ns) hw_text_fraction(answer, row.quantum_ns, 6);
     else hw_text_add(answer, "null");

@@ -69,8 +69,7 @@ hw_holds_ready(struct hw_holds *holds)
 {
     if (holds->count) qsort(holds->list, holds->count, sizeof(*holds->list), earlier);
     holds->place = calloc((size_t)holds->owners + 1, sizeof(*holds->place));
-    holds->share_capacity = (size_t)holds->owners + 1;
-    holds->shares = calloc(holds->share_capacity, sizeof(*holds->shares));
+    holds->shares = calloc((size_t)holds->owners + 1, sizeof(*holds->shares)); /* and one for nobody */
     holds->sorted = holds->place && holds->shares;
     return holds->sorted;
 }

@@ -37,7 +37,6 @@ struct hw_holds {
     size_t *place;           /* owner -> its place in shares + 1, while shares are counted */
     uint32_t owners;         /* highest owner + 1 */
     struct hw_share *shares; /* of the wait last asked for */
-    size_t share_capacity;
 };
 
 void hw_holds_free(struct hw_holds *holds);

@@ -26,6 +26,12 @@ const struct hw_policy hw_policy_default = {
     .retry_ns = 4 * HW_NS_PER_MS,
 };
 
+const char *const hw_policy_labels[] = {
+#define EACH(name, label) [HW_##name] = label,
+    HW_POLICIES(EACH)
+#undef EACH
+};
+
 uint64_t
 hw_policy_quantum_ns(const struct hw_policy *policy, const struct hw_thread *thread)
 {

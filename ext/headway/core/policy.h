@@ -89,6 +89,7 @@ struct hw_policy {
 #define HW_OFTEN 3
 
 extern const struct hw_policy hw_policy_default;
+extern const char *const hw_policy_labels[HW_POLICY_COUNT];
 
 /* Everything about the others that bears on the holder. */
 struct hw_rivals {

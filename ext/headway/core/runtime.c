@@ -6,6 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+const char *const hw_preempt_labels[] = {
+#define EACH(name, label) [HW_##name] = label,
+    HW_PREEMPTS(EACH)
+#undef EACH
+};
+
 /* An interactive thread's turn is often over in less time than it takes to sleep and be woken. */
 #define SPIN_NS (25 * HW_NS_PER_US)
 

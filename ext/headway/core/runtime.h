@@ -44,6 +44,8 @@ enum hw_preempt {
     HW_PREEMPT_COUNT
 };
 
+extern const char *const hw_preempt_labels[HW_PREEMPT_COUNT];
+
 struct hw_runtime {
     /* With the beginning of the scheduler, what every event looks at or changes: cache_line.h. */
     _Alignas(HW_CACHE_LINE) pthread_mutex_t lock;

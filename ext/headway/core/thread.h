@@ -26,6 +26,8 @@ enum hw_state {
     HW_STATE_COUNT
 };
 
+extern const char *const hw_state_labels[HW_STATE_COUNT];
+
 /* Blocks remembered to predict the next one's length. */
 #define HW_NAP_HISTORY 4
 #define HW_NAP_PATTERNS (1 << HW_NAP_HISTORY)
