@@ -77,6 +77,7 @@ void hw_stall_init(VALUE native);
 
 /* stats.c */
 void hw_stats_init(VALUE native);
+bool hw_read_account(VALUE thread, uint64_t now, uint64_t *time_ns); /* by state; false: Headway doesn't know the thread, or isn't started */
 
 /* work_times.c */
 void hw_work_times_init(VALUE native);

@@ -8,6 +8,7 @@
  * The tables of stacks and strings are changed with the GVL of the main Ractor; threads of others never get here. */
 #include "binding.h"
 #include "feed.h"
+#include "hash.h"
 
 #include <ruby/debug.h>
 #include <stdlib.h>
@@ -124,13 +125,13 @@ blame(VALUE self, VALUE most)
     VALUE rows = rb_ary_new();
     for (long i = 0; i < (long)used && i < wanted; i++) {
         struct hw_blamed_stack stack = hw_stacks.stacks[order[i]];
-        rb_ary_push(rows, rb_ary_new_from_args(3, DBL2NUM((double)stack.weight_ns / 1e9), ULL2NUM(stack.samples), frames_array(&stack)));
+        rb_ary_push(rows, rb_ary_new_from_args(3, hw_seconds(stack.weight_ns), ULL2NUM(stack.samples), frames_array(&stack)));
     }
     ALLOCV_END(memory);
     pthread_mutex_lock(&hw_runtime.lock);
     uint64_t late_ns = hw_runtime.scheduler.attribution.late_ns;
     pthread_mutex_unlock(&hw_runtime.lock);
-    return rb_ary_new_from_args(5, ULL2NUM(samples), DBL2NUM((double)weight_ns / 1e9), DBL2NUM((double)late_ns / 1e9),
+    return rb_ary_new_from_args(5, ULL2NUM(samples), hw_seconds(weight_ns), hw_seconds(late_ns),
                                 ULL2NUM(hw_stacks.folded), rows);
 }
 

@@ -5,6 +5,7 @@
 #include <ruby.h> /* first: it says what is wanted of the system's headers */
 
 #include "binding.h"
+#include "hash.h"
 
 #include <errno.h>
 #include <ruby/debug.h>
@@ -31,24 +32,15 @@ trigger(void)
     rb_postponed_job_trigger(job);
 }
 
-static void
-copy(char *to, size_t capacity, VALUE string)
-{
-    StringValue(string);
-    size_t length = (size_t)RSTRING_LEN(string) < capacity - 1 ? (size_t)RSTRING_LEN(string) : capacity - 1;
-    memcpy(to, RSTRING_PTR(string), length);
-    to[length] = '\0';
-}
-
 /* Native.control_open(directory, headway, ruby, command, cpus) -> nil, or why it can't */
 static VALUE
 control_open(VALUE self, VALUE directory, VALUE headway, VALUE ruby, VALUE command, VALUE cpus)
 {
     struct hw_control_facts facts;
-    copy(facts.directory, sizeof(facts.directory), directory);
-    copy(facts.headway, sizeof(facts.headway), headway);
-    copy(facts.ruby, sizeof(facts.ruby), ruby);
-    copy(facts.command, sizeof(facts.command), command);
+    hw_copy_text(facts.directory, sizeof(facts.directory), directory);
+    hw_copy_text(facts.headway, sizeof(facts.headway), headway);
+    hw_copy_text(facts.ruby, sizeof(facts.ruby), ruby);
+    hw_copy_text(facts.command, sizeof(facts.command), command);
     facts.cpus = NUM2UINT(cpus);
     if (!hw_control.open) hw_control.facts = facts;
     const char *wrong = hw_control_open(&hw_control);

@@ -15,6 +15,12 @@ hw_set_number(VALUE hash, const char *key, uint64_t value)
 }
 
 VALUE
+hw_seconds(uint64_t ns)
+{
+    return DBL2NUM((double)ns / 1e9);
+}
+
+VALUE
 hw_text(const char *bytes, size_t length)
 {
     VALUE string = rb_utf8_str_new(bytes, (long)length);
@@ -26,4 +32,13 @@ VALUE
 hw_cstr(const char *text)
 {
     return hw_text(text, strlen(text));
+}
+
+void
+hw_copy_text(char *to, size_t size, VALUE string)
+{
+    StringValue(string);
+    size_t length = (size_t)RSTRING_LEN(string) < size ? (size_t)RSTRING_LEN(string) : size - 1;
+    memcpy(to, RSTRING_PTR(string), length);
+    to[length] = '\0';
 }

@@ -5,6 +5,7 @@
  * reads clocks and changes the meter. The metered thread reads the meter while it runs, when no event of its own can come. */
 #include "binding.h"
 #include "clock.h"
+#include "hash.h"
 #include "meter.h"
 
 #include <errno.h>
@@ -83,12 +84,6 @@ end_metering(VALUE unused)
 }
 
 static VALUE
-seconds(uint64_t ns)
-{
-    return DBL2NUM((double)ns / 1e9);
-}
-
-static VALUE
 run_metered(VALUE unused)
 {
     uint64_t coreless_ns;
@@ -96,8 +91,8 @@ run_metered(VALUE unused)
     hw_meter_start(&meter, reading_now(), knows_coreless);
     rb_yield(Qnil);
     hw_meter_enter(&meter, HW_RUNNING, reading_now());
-    return rb_ary_new_from_args(8, seconds(meter.running_ns), seconds(meter.ready_ns), seconds(meter.io_ns),
-                                seconds(meter.free_cpu_ns), seconds(meter.wasteful_ns), seconds(meter.coreless_ns),
+    return rb_ary_new_from_args(8, hw_seconds(meter.running_ns), hw_seconds(meter.ready_ns), hw_seconds(meter.io_ns),
+                                hw_seconds(meter.free_cpu_ns), hw_seconds(meter.wasteful_ns), hw_seconds(meter.coreless_ns),
                                 ULL2NUM(meter.releases), ULL2NUM(meter.wasteful));
 }
 

@@ -21,7 +21,7 @@ hw_distribution(const uint64_t *counts, long bounds, uint64_t sum_ns, uint64_t c
 {
     VALUE array = rb_ary_new_capa(bounds);
     for (long i = 0; i < bounds; i++) rb_ary_push(array, ULL2NUM(counts[i]));
-    return rb_ary_new_from_args(3, array, DBL2NUM((double)sum_ns / 1e9), ULL2NUM(count));
+    return rb_ary_new_from_args(3, array, hw_seconds(sum_ns), ULL2NUM(count));
 }
 
 static struct cumulative

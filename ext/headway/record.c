@@ -5,6 +5,7 @@
 #include "binding.h"
 #include "definitions.h"
 #include "feed.h"
+#include "hash.h"
 
 #include <errno.h>
 #include <ruby/debug.h>
@@ -20,14 +21,6 @@ hw_record_takes(void)
 }
 
 /* -- start and stop ----------------------------------------------------------------------------------------------------- */
-
-/* What is too long is cut. */
-static void
-copy_text(char *to, size_t size, VALUE text)
-{
-    size_t length = (size_t)RSTRING_LEN(text);
-    memcpy(to, RSTRING_PTR(text), length < size ? length : size - 1);
-}
 
 static VALUE
 reason(int error)
@@ -50,12 +43,12 @@ record_start(VALUE self, VALUE path, VALUE flight, VALUE slots, VALUE alarm_ns, 
     set->slots = NUM2ULL(slots);
     set->alarm_ns = NUM2ULL(alarm_ns);
     set->keep_ns = NUM2ULL(keep_ns);
-    if (!NIL_P(path)) copy_text(set->path, sizeof(set->path), path);
-    copy_text(set->header.ruby, sizeof(set->header.ruby), RARRAY_AREF(about, 0));
-    copy_text(set->header.headway, sizeof(set->header.headway), RARRAY_AREF(about, 1));
-    copy_text(set->header.policy, sizeof(set->header.policy), RARRAY_AREF(about, 2));
-    copy_text(set->header.preempt, sizeof(set->header.preempt), RARRAY_AREF(about, 3));
-    copy_text(set->header.command, sizeof(set->header.command), RARRAY_AREF(about, 4));
+    if (!NIL_P(path)) hw_copy_text(set->path, sizeof(set->path), path);
+    hw_copy_text(set->header.ruby, sizeof(set->header.ruby), RARRAY_AREF(about, 0));
+    hw_copy_text(set->header.headway, sizeof(set->header.headway), RARRAY_AREF(about, 1));
+    hw_copy_text(set->header.policy, sizeof(set->header.policy), RARRAY_AREF(about, 2));
+    hw_copy_text(set->header.preempt, sizeof(set->header.preempt), RARRAY_AREF(about, 3));
+    hw_copy_text(set->header.command, sizeof(set->header.command), RARRAY_AREF(about, 4));
     set->header.quantum_ns = NUM2ULL(RARRAY_AREF(about, 5));
     set->header.cpus = NUM2UINT(RARRAY_AREF(about, 6));
     int error = hw_feed_start(&hw_runtime, set);

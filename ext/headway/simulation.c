@@ -27,9 +27,7 @@ static VALUE
 durations(const struct hw_durations *durations)
 {
     static const double percentiles[] = { 50, 95, 99 };
-    VALUE values = rb_ary_new_from_args(2, ULL2NUM(durations->count), ULL2NUM(durations->total_ns));
-    for (int i = 0; i < 3; i++) rb_ary_push(values, ULL2NUM(hw_durations_percentile(durations, percentiles[i])));
-    return values;
+    return hw_trace_durations(durations, percentiles, 3);
 }
 
 /* -- reading ------------------------------------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
  * The watches are in a WeakMap, which gives living ones only: with the GVL, in the main Ractor. One that is garbage may have a thread that
  * was freed before it, and is itself freed on whichever Ractor's thread, beside the loops: no list of ours could tell. */
 #include "binding.h"
+#include "hash.h"
 #include "loop_watch.h"
 
 #include <errno.h>
@@ -68,9 +69,7 @@ allocate(VALUE class)
 static struct stall *
 stall_of(VALUE self)
 {
-    struct stall *stall;
-    TypedData_Get_Struct(self, struct stall, &stall_type, stall);
-    return stall;
+    return rb_check_typeddata(self, &stall_type);
 }
 
 /* Without the frame of this very call. */
@@ -132,7 +131,7 @@ judge(struct stall *stall, uint64_t length_ns)
     if (length_ns < stall->watch.threshold_ns) return Qnil;
     VALUE stack = stall->stack;
     stall->stack = Qnil;
-    return rb_assoc_new(DBL2NUM((double)length_ns / 1e9), stack);
+    return rb_assoc_new(hw_seconds(length_ns), stack);
 }
 
 /* A turn begins, and one that was under way ends. */

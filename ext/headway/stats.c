@@ -7,26 +7,20 @@
 #include <string.h>
 
 static VALUE
-seconds(uint64_t ns)
-{
-    return DBL2NUM((double)ns / 1e9);
-}
-
-static VALUE
 durations_hash(const struct hw_spread *durations)
 {
     VALUE hash = rb_hash_new();
     hw_set_number(hash, "count", durations->count);
-    hw_set(hash, "p50", seconds(durations->p50_ns));
-    hw_set(hash, "p99", seconds(durations->p99_ns));
-    hw_set(hash, "max", seconds(durations->max_ns));
+    hw_set(hash, "p50", hw_seconds(durations->p50_ns));
+    hw_set(hash, "p99", hw_seconds(durations->p99_ns));
+    hw_set(hash, "max", hw_seconds(durations->max_ns));
     return hash;
 }
 
 static void
 set_account(VALUE hash, const struct hw_figures *copy)
 {
-#define EACH(name, label) hw_set(hash, label, seconds(copy->time_ns[HW_##name]));
+#define EACH(name, label) hw_set(hash, label, hw_seconds(copy->time_ns[HW_##name]));
     HW_STATES(EACH)
 #undef EACH
     hw_set(hash, "wait", durations_hash(&copy->wait));
@@ -45,7 +39,7 @@ static void
 push_waited(VALUE rows, long number, uint64_t ns, const struct hw_ended *ended)
 {
     if (ns == 0) return;
-    rb_ary_push(rows, rb_ary_new_from_args(3, LONG2NUM(number), seconds(ns), ended ? hw_cstr(ended->name) : Qnil));
+    rb_ary_push(rows, rb_ary_new_from_args(3, LONG2NUM(number), hw_seconds(ns), ended ? hw_cstr(ended->name) : Qnil));
 }
 
 static VALUE
@@ -93,7 +87,7 @@ thread_hash(VALUE thread)
     hw_set(hash, "quantum_ms", quantum_ns ? DBL2NUM((double)quantum_ns / 1e6) : Qnil);
     set_account(hash, &copy);
     hw_set(hash, "waited_for", waited_for(waited_ns, owners));
-    hw_set(hash, "caused", shares_slot ? Qnil : seconds(caused_ns));
+    hw_set(hash, "caused", shares_slot ? Qnil : hw_seconds(caused_ns));
     return hash;
 }
 
@@ -137,7 +131,7 @@ ended_array(void)
         hw_set(hash, "name", hw_cstr(ended->name));
         hw_set_number(hash, "count", threads);
         set_account(hash, &copy);
-        hw_set(hash, "caused", seconds(caused_ns));
+        hw_set(hash, "caused", hw_seconds(caused_ns));
         rb_ary_push(rows, hash);
     }
     return rows;
@@ -149,7 +143,7 @@ snapshot(VALUE self, VALUE threads)
 {
     Check_Type(threads, T_ARRAY);
     VALUE hash = rb_hash_new();
-    hw_set(hash, "wall", seconds(hw_now_ns() - hw_runtime.started_ns));
+    hw_set(hash, "wall", hw_seconds(hw_now_ns() - hw_runtime.started_ns));
     hw_set(hash, "process", process_hash());
     VALUE rows = rb_ary_new_capa(RARRAY_LEN(threads));
     for (long i = 0; i < RARRAY_LEN(threads); i++) rb_ary_push(rows, thread_hash(RARRAY_AREF(threads, i)));
@@ -158,18 +152,26 @@ snapshot(VALUE self, VALUE threads)
     return hash;
 }
 
+bool
+hw_read_account(VALUE thread, uint64_t now, uint64_t *time_ns)
+{
+    struct hw_thread *record = atomic_load(&hw_runtime.active) ? hw_record_of(thread) : NULL;
+    if (record == NULL) return false;
+    pthread_mutex_lock(&hw_runtime.lock);
+    struct hw_account account = hw_account_at(record, now);
+    pthread_mutex_unlock(&hw_runtime.lock);
+    memcpy(time_ns, account.time_ns, sizeof(account.time_ns));
+    return true;
+}
+
 /* Native.account -> [running_s, ready_s, suspended_s] of the current thread since the start; nil: it isn't tracked. One array and
  * nothing else is made: requests and queries ask twice each. */
 static VALUE
 account(VALUE self)
 {
-    struct hw_thread *record = atomic_load(&hw_runtime.active) ? hw_record_of(rb_thread_current()) : NULL;
-    if (record == NULL) return Qnil;
-    pthread_mutex_lock(&hw_runtime.lock);
-    struct hw_account times = hw_account_at(record, hw_now_ns());
-    pthread_mutex_unlock(&hw_runtime.lock);
-    return rb_ary_new_from_args(3, seconds(times.time_ns[HW_RUNNING]), seconds(times.time_ns[HW_READY]),
-                                seconds(times.time_ns[HW_SUSPENDED]));
+    uint64_t time_ns[HW_STATE_COUNT];
+    if (!hw_read_account(rb_thread_current(), hw_now_ns(), time_ns)) return Qnil;
+    return rb_ary_new_from_args(3, hw_seconds(time_ns[HW_RUNNING]), hw_seconds(time_ns[HW_READY]), hw_seconds(time_ns[HW_SUSPENDED]));
 }
 
 static void *
@@ -184,7 +186,7 @@ machine_floor(VALUE self)
 {
     struct hw_machine_floor floor;
     if (hw_signal_installed() || rb_nogvl(measure_floor, &floor, NULL, NULL, 0) == NULL) return Qnil;
-    return rb_assoc_new(seconds(floor.signal_ns), seconds(floor.wake_ns));
+    return rb_assoc_new(hw_seconds(floor.signal_ns), hw_seconds(floor.wake_ns));
 }
 
 void

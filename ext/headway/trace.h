@@ -18,6 +18,9 @@ VALUE hw_trace_result(const struct hw_analysis *analysis);
 
 VALUE hw_trace_text(struct hw_trace_text text);
 
+/* [count, total, each of the percentiles], in nanoseconds */
+VALUE hw_trace_durations(const struct hw_durations *durations, const double *percentiles, int count);
+
 /* [method, file, line] */
 VALUE hw_trace_frame(const struct hw_tables *tables, uint32_t id);
 

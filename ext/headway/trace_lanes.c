@@ -30,9 +30,7 @@ allocate(VALUE class)
 static struct hw_holds *
 holds_of(VALUE self)
 {
-    struct hw_holds *holds;
-    TypedData_Get_Struct(self, struct hw_holds, &holds_type, holds);
-    return holds;
+    return rb_check_typeddata(self, &holds_type);
 }
 
 /* Holds.new([[thread's id, lane's bytes, unit it starts at], ...]) */

@@ -18,17 +18,20 @@ hw_trace_frame(const struct hw_tables *tables, uint32_t id)
                                 hw_trace_text(hw_tables_string(tables, frame->file_string)), UINT2NUM(frame->line));
 }
 
+VALUE
+hw_trace_durations(const struct hw_durations *durations, const double *percentiles, int count)
+{
+    VALUE values = rb_ary_new_from_args(2, ULL2NUM(durations->count), ULL2NUM(durations->total_ns));
+    for (int i = 0; i < count; i++) rb_ary_push(values, ULL2NUM(hw_durations_percentile(durations, percentiles[i])));
+    return values;
+}
+
 /* [count, total, p50, p90, p99, p99.9, max] */
 static VALUE
 durations(const struct hw_durations *durations)
 {
     static const double percentiles[] = { 50, 90, 99, 99.9 };
-    VALUE values = rb_ary_new();
-    rb_ary_push(values, ULL2NUM(durations->count));
-    rb_ary_push(values, ULL2NUM(durations->total_ns));
-    for (int i = 0; i < 4; i++) rb_ary_push(values, ULL2NUM(hw_durations_percentile(durations, percentiles[i])));
-    rb_ary_push(values, ULL2NUM(durations->max_ns));
-    return values;
+    return rb_ary_push(hw_trace_durations(durations, percentiles, 4), ULL2NUM(durations->max_ns));
 }
 
 /* [first boundary in ns of the process's clock, segments, bytes] */

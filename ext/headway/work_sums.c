@@ -87,7 +87,7 @@ to_h(VALUE self)
     for (long bound = 1; bound < sums.bounds; bound++) sums.counts[bound] += sums.counts[bound - 1];
     VALUE hash = rb_hash_new();
     hw_set(hash, "wait", hw_distribution(sums.counts, sums.bounds, sums.time_ns[HW_READY], sums.count));
-#define EACH(name, label) hw_set(hash, label, DBL2NUM((double)sums.time_ns[HW_##name] / 1e9));
+#define EACH(name, label) hw_set(hash, label, hw_seconds(sums.time_ns[HW_##name]));
     HW_STATES(EACH)
 #undef EACH
     return hash;

@@ -2,6 +2,7 @@
  * in a server that does something else in between and has none of this in its caches: so it is one object and few steps, and
  * numbers are made of it when somebody wants them. All with the GVL. */
 #include "binding.h"
+#include "hash.h"
 
 #include <string.h>
 
@@ -30,19 +31,6 @@ times_of(VALUE self)
     return rb_check_typeddata(self, &times_type);
 }
 
-/* false: Headway doesn't know the thread, or isn't started */
-static bool
-read_account(VALUE thread, uint64_t now, uint64_t *time_ns)
-{
-    struct hw_thread *record = atomic_load(&hw_runtime.active) ? hw_record_of(thread) : NULL;
-    if (record == NULL) return false;
-    pthread_mutex_lock(&hw_runtime.lock);
-    struct hw_account account = hw_account_at(record, now);
-    pthread_mutex_unlock(&hw_runtime.lock);
-    memcpy(time_ns, account.time_ns, sizeof(account.time_ns));
-    return true;
-}
-
 static VALUE
 allocate(VALUE class)
 {
@@ -51,7 +39,7 @@ allocate(VALUE class)
     VALUE thread = rb_thread_current();
     RB_OBJ_WRITE(self, &times->thread, thread);
     times->started_ns = hw_now_ns();
-    times->measured = read_account(thread, times->started_ns, times->first_ns);
+    times->measured = hw_read_account(thread, times->started_ns, times->first_ns);
     memcpy(times->last_ns, times->first_ns, sizeof(times->last_ns));
     return self;
 }
@@ -60,7 +48,7 @@ allocate(VALUE class)
 static void
 look_at(struct work_times *times, uint64_t now)
 {
-    if (times->measured && times->thread == rb_thread_current()) read_account(times->thread, now, times->last_ns);
+    if (times->measured && times->thread == rb_thread_current()) hw_read_account(times->thread, now, times->last_ns);
 }
 
 /* -> self */
@@ -96,7 +84,7 @@ gain_ns(const struct work_times *times, enum hw_state state)
 static VALUE
 gain(const struct work_times *times, enum hw_state state)
 {
-    return DBL2NUM((double)gain_ns(times, state) / 1e9);
+    return hw_seconds(gain_ns(times, state));
 }
 
 void
@@ -137,7 +125,7 @@ static VALUE
 wall(VALUE self)
 {
     const struct work_times *times = times_of(self);
-    return DBL2NUM((double)(times->finished ? times->wall_ns : hw_now_ns() - times->started_ns) / 1e9);
+    return hw_seconds(times->finished ? times->wall_ns : hw_now_ns() - times->started_ns);
 }
 
 static VALUE
