@@ -104,10 +104,9 @@ static bool
 append(struct hw_buffer *to, const struct hw_buffer *from)
 {
     if (from->length == 0) return true;
-    uint8_t *bytes = realloc(to->bytes, to->length + from->length);
-    if (bytes == NULL) return false;
-    memcpy(bytes + to->length, from->bytes, from->length);
-    *to = (struct hw_buffer){ bytes, to->length + from->length, to->length + from->length };
+    if (!hw_buffer_reserve(to, from->length)) return false;
+    memcpy(to->bytes + to->length, from->bytes, from->length);
+    to->length += from->length;
     return true;
 }
 

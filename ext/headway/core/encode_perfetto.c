@@ -2,7 +2,6 @@
 
 #include "trace_bytes.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define PACKET 0x0a
@@ -10,18 +9,6 @@
 #define ANNOTATIONS 0x22
 #define VARINT_LONGEST 10
 #define UNITS_PER_MS 10000.0
-
-static bool
-reserve(struct hw_buffer *buffer, size_t more)
-{
-    if (buffer->capacity - buffer->length >= more) return true;
-    size_t capacity = buffer->capacity * 2 > buffer->length + more ? buffer->capacity * 2 : buffer->length + more;
-    uint8_t *bytes = realloc(buffer->bytes, capacity);
-    if (bytes == NULL) return false;
-    buffer->bytes = bytes;
-    buffer->capacity = capacity;
-    return true;
-}
 
 static size_t
 varint_length(uint64_t value)
@@ -52,7 +39,7 @@ static uint8_t *
 open_packet(struct hw_buffer *buffer, uint64_t unit, size_t rest_length)
 {
     uint64_t time_ns = unit * HW_LANE_UNIT_NS;
-    if (!reserve(buffer, 2 + 2 * VARINT_LONGEST + rest_length)) return NULL;
+    if (!hw_buffer_reserve(buffer, 2 + 2 * VARINT_LONGEST + rest_length)) return NULL;
     uint8_t *at = buffer->bytes + buffer->length;
     *at++ = PACKET;
     at = hw_put_varint(at, 1 + varint_length(time_ns) + rest_length);

@@ -62,8 +62,10 @@ measure_once(pthread_t spinner, uint64_t *signal_ns, uint64_t *wake_ns)
 bool
 hw_machine_measure(unsigned rounds, struct hw_machine_floor *floor)
 {
-    uint64_t *signals = calloc(2 * (size_t)rounds, sizeof(*signals)), *wakes = signals + rounds;
-    if (signals == NULL || rounds == 0) return false;
+    if (rounds == 0) return false;
+    uint64_t *signals = calloc(2 * (size_t)rounds, sizeof(*signals));
+    if (signals == NULL) return false;
+    uint64_t *wakes = signals + rounds;
     struct sigaction action, before;
     memset(&action, 0, sizeof(action));
     action.sa_handler = on_signal;

@@ -89,25 +89,31 @@ run(void *arg)
     return NULL;
 }
 
+static void
+be_awake_at(struct hw_runtime *rt, uint64_t at_ns)
+{
+    if (rt->ticker_runs && at_ns < rt->ticker_wake_ns) rt->ticker_called = true;
+}
+
 void
 hw_ticker_at(struct hw_runtime *rt, uint64_t at_ns)
 {
     rt->tick_ns = at_ns;
-    if (rt->ticker_runs && at_ns < rt->ticker_wake_ns) rt->ticker_called = true;
+    be_awake_at(rt, at_ns);
 }
 
 void
 hw_ticker_watch(struct hw_runtime *rt, uint64_t at_ns)
 {
     rt->watch_ns = at_ns;
-    if (rt->ticker_runs && at_ns < rt->ticker_wake_ns) rt->ticker_called = true;
+    be_awake_at(rt, at_ns);
 }
 
 void
 hw_ticker_poll(struct hw_runtime *rt)
 {
     rt->poll_due = true;
-    if (rt->ticker_runs && rt->ticker_wake_ns > 0) rt->ticker_called = true;
+    be_awake_at(rt, 0);
 }
 
 void

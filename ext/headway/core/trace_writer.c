@@ -11,9 +11,8 @@
 #define VARINT_LONGEST 10
 #define EVENT_LONGEST (2 + VARINT_LONGEST + 2 * 5 + 1) /* head, kind; time; thread, value; detail */
 
-/* Makes room for `more` bytes; at least doubles, so that appending costs the same however long the buffer is. */
-static bool
-reserve(struct hw_buffer *buffer, size_t more)
+bool
+hw_buffer_reserve(struct hw_buffer *buffer, size_t more)
 {
     if (more > SIZE_MAX / 2 - buffer->length) return false;
     size_t needed = buffer->length + more;
@@ -61,7 +60,7 @@ cut(size_t length, size_t longest)
 static uint8_t *
 open_block(struct hw_buffer *buffer, size_t longest)
 {
-    if (!reserve(buffer, HW_TRACE_BLOCK_HEAD_LENGTH + longest)) return NULL;
+    if (!hw_buffer_reserve(buffer, HW_TRACE_BLOCK_HEAD_LENGTH + longest)) return NULL;
     return buffer->bytes + buffer->length + HW_TRACE_BLOCK_HEAD_LENGTH;
 }
 
@@ -88,7 +87,7 @@ hw_write_header(struct hw_buffer *buffer, const struct hw_trace_header *header)
         { header->preempt, sizeof(header->preempt) },
         { header->command, sizeof(header->command) },
     };
-    if (!reserve(buffer, HW_TRACE_PREAMBLE_LENGTH + HW_TRACE_BLOCK_HEAD_LENGTH + sizeof(*header) + 16 * VARINT_LONGEST)) {
+    if (!hw_buffer_reserve(buffer, HW_TRACE_PREAMBLE_LENGTH + HW_TRACE_BLOCK_HEAD_LENGTH + sizeof(*header) + 16 * VARINT_LONGEST)) {
         return false;
     }
     uint8_t *preamble = buffer->bytes + buffer->length;

@@ -31,6 +31,9 @@ struct hw_buffer {
     size_t length, capacity;
 };
 
+/* Makes room for `more` bytes beyond its length; at least doubles, so that appending costs the same however long it is. */
+bool hw_buffer_reserve(struct hw_buffer *, size_t more);
+
 bool hw_write_header(struct hw_buffer *, const struct hw_trace_header *);
 bool hw_write_string(struct hw_buffer *, uint32_t id, const char *bytes, size_t length);
 
