@@ -39,7 +39,7 @@ class StatisticsTest < Minitest::Test
   end
 
   def test_ratio_of_constant_samples_has_no_spread
-    ratio = Statistics.ratio([3.0] * 5, [2.0] * 7)
+    ratio = Statistics.paired_ratio([3.0] * 5, [2.0] * 5)
     assert_equal [1.5, 1.5, 1.5], ratio.to_h.values
   end
 
@@ -48,7 +48,6 @@ class StatisticsTest < Minitest::Test
     paired = Statistics.paired_ratio(load_factors.map { _1 * 0.9 }, load_factors)
     assert_in_delta 0.9, paired.low, 1e-9
     assert_in_delta 0.9, paired.high, 1e-9
-    assert_operator Statistics.ratio(load_factors.map { _1 * 0.9 }, load_factors).high, :>, 1
   end
 
   def test_pairs_need_two_halves
@@ -59,7 +58,7 @@ class StatisticsTest < Minitest::Test
   def test_intervals_hold_the_true_ratio
     held = 100.times.count do |seed|
       samples, base = [1.2, 1.0].map { |center| Array.new(25) { center * (1 + ((@random.rand - 0.5) * 0.4)) } }
-      ratio = Statistics.ratio(samples, base, resamples: 300, seed:)
+      ratio = Statistics.paired_ratio(samples, base, resamples: 300, seed:)
       assert_operator ratio.low, :<=, ratio.high
       ratio.low <= 1.2 && 1.2 <= ratio.high
     end
@@ -68,7 +67,7 @@ class StatisticsTest < Minitest::Test
 
   def test_the_same_samples_give_the_same_interval
     samples, base = Array.new(2) { random_samples(9).map { _1 + 1 } }
-    assert_equal Statistics.ratio(samples, base), Statistics.ratio(samples, base)
+    assert_equal Statistics.paired_ratio(samples, base), Statistics.paired_ratio(samples, base)
   end
 
   private

@@ -7,6 +7,10 @@ module Headway
     # A ratio and the bounds of its interval.
     Ratio = Data.define(:ratio, :low, :high)
 
+    # How often an interval holds the true ratio.
+    CONFIDENCE = 0.95
+    private_constant :CONFIDENCE
+
     module_function
 
     # @param samples [Array<Numeric>] not empty
@@ -34,38 +38,27 @@ module Headway
       { "median" => median(known), "min" => known.min, "max" => known.max, "n" => known.size }
     end
 
-    # The ratio of the medians of two sets of independent samples, with a bootstrap interval.
+    # The median of the ratios of pairs that were measured side by side, with a bootstrap interval. What slowed the machine slowed both
+    # halves of a pair, so the interval is far narrower than one of the ratio of two medians would be.
     #
     # @param samples [Array<Numeric>]
-    # @param base [Array<Numeric>] what the samples are compared with
+    # @param base [Array<Numeric>] what the samples are compared with, one by one
+    # @param resamples [Integer] of the bootstrap
+    # @param seed [Integer] the same one, the same interval
     # @return [Ratio]
-    def ratio(samples, base, confidence: 0.95, resamples: 2_000, seed: 1)
-      random = Random.new(seed)
-      draws = Array.new(resamples) { median(resample(samples, random)) / median(resample(base, random)).to_f }
-      interval(median(samples) / median(base).to_f, draws, confidence)
-    end
-
-    # The same for samples measured side by side: the median of the ratios of the pairs. What slowed the machine slowed
-    # both halves of a pair, so the interval is far narrower than that of {ratio}.
-    #
-    # @param samples [Array<Numeric>]
-    # @param base [Array<Numeric>] as many
-    # @return [Ratio]
-    def paired_ratio(samples, base, confidence: 0.95, resamples: 2_000, seed: 1)
+    # @raise [ArgumentError] not as many of both
+    def paired_ratio(samples, base, resamples: 2_000, seed: 1)
       raise ArgumentError, "#{samples.size} samples cannot be paired with #{base.size}" unless samples.size == base.size
 
       ratios = samples.zip(base).map { |sample, other| sample / other.to_f }
       random = Random.new(seed)
-      interval(median(ratios), Array.new(resamples) { median(resample(ratios, random)) }, confidence)
+      draws = Array.new(resamples) { median(resample(ratios, random)) }
+      tail = (1 - CONFIDENCE) / 2
+      Ratio.new(ratio: median(ratios), low: quantile(draws, tail), high: quantile(draws, 1 - tail))
     end
 
     def resample(samples, random) = Array.new(samples.size) { samples[random.rand(samples.size)] }
 
-    def interval(ratio, draws, confidence)
-      tail = (1 - confidence) / 2
-      Ratio.new(ratio:, low: quantile(draws, tail), high: quantile(draws, 1 - tail))
-    end
-
-    private_class_method :resample, :interval
+    private_class_method :resample
   end
 end

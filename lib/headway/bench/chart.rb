@@ -21,7 +21,7 @@ module Headway
       def initialize(figure, rows, group_title: "")
         @figure = figure
         @rows = rows.select { value(_1)["median"] }
-          @group_title = group_title
+        @group_title = group_title
         @low, @high = bounds unless empty?
       end
 

@@ -57,7 +57,7 @@ module Headway
           Headway::Report.html(Headway::Trace.open(*paths, lanes: true), files.report)
           CLI.say("report written to #{files.report}")
         rescue LoadError, Headway::Error, SystemCallError => error
-          CLI.say("no report: #{error.message.lines.first.to_s.chomp}")
+          CLI.say("no report: #{Reason.line(error)}")
         end
 
         def parser(options)

@@ -74,7 +74,7 @@ module Headway
           before.merge!(OF_TERMINALS.to_h { |name| [name, trap(name) { Thread.new { forward(name, pid) if sentinel.alone? } }] })
           yield
         ensure
-          before&.each { |name, handler| trap(name, handler || "DEFAULT") }
+          before&.each { |name, handler| trap(name, handler) }
           sentinel&.dismiss
         end
 

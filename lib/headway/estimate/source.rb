@@ -32,7 +32,7 @@ module Headway
       def missing(library, error)
         return "there is no such library" if error.path == library
 
-        what = error.path ? "it requires #{error.path}, and there is no such library" : error.message.lines.first.to_s.chomp
+        what = error.path ? "it requires #{error.path}, and there is no such library" : Reason.line(error)
         place = error.backtrace_locations&.find { |one| one.absolute_path && !one.path.match?(REQUIRE) }
         "#{what}#{" (#{place.path}:#{place.lineno})" if place}"
       end

@@ -31,7 +31,7 @@ module Headway
           head = heading.map { |line| width ? TextWidth.cut(line, width) : line }
           columns = Columns.fitting(width)
           name_width = name_width(columns, width)
-          body = rows.drop(skip).map { |row| table_row(row, columns, name_width, width) }
+          body = rows.drop(skip).map { |row| table_row(row, columns, name_width) }
           head.push("", title_row(columns, name_width, width), *fit_height(body, height && height - head.size - 2))
         end
 
@@ -106,7 +106,7 @@ module Headway
           @paint[text, Columns::SORTS[@sort].equal?(column) ? :sorted : :title]
         end
 
-        def table_row(row, columns, name_width, _width)
+        def table_row(row, columns, name_width)
           name = TextWidth.fit(Summary::Text.plain(row.name), name_width)
           cells = columns.map do |column|
             text = column.text[row].rjust(column.width)

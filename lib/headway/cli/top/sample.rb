@@ -62,11 +62,11 @@ module Headway
             .transform_values { |value| figures[:count].zero? ? nil : value }
         end
 
-        def rate(name) = share(positive(since(name) { |process| process[name] }), seconds)
+        def rate(name) = share(positive(gain { |process| process[name] }), seconds)
 
-        def switch_rate(name) = share(since(name) { |process| process[:switches][name] }, seconds)
+        def switch_rate(name) = share(gain { |process| process[:switches][name] }, seconds)
 
-        def since(_name)
+        def gain
           yield(@stats[:process]) - (@before ? yield(@before.stats[:process]) : 0)
         end
 

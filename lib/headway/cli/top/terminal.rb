@@ -35,7 +35,7 @@ module Headway
           yield
         ensure
           leave
-          handlers&.each { |signal, handler| trap(signal, handler || "DEFAULT") }
+          handlers&.each { |signal, handler| trap(signal, handler) }
           [@awake, @waker].each { |io| io&.close }
         end
 
