@@ -14,7 +14,10 @@ export function digits(value, significant = 3) {
 export function duration(seconds) {
   if (seconds === null || seconds === undefined || Number.isNaN(seconds)) return "–"
   if (seconds === 0) return `0${GAP}s`
-  if (seconds >= 600) return `${Math.floor(seconds / 60)}${GAP}min ${Math.round(seconds % 60)}${GAP}s`
+  if (seconds >= 600) {
+    const whole = Math.round(seconds)
+    return `${Math.floor(whole / 60)}${GAP}min ${whole % 60}${GAP}s`
+  }
   const [size, unit] = UNITS.find(([least]) => Math.abs(seconds) >= least * 0.9995) ?? [1e-9, "ns"]
   return `${digits(seconds / size)}${GAP}${unit}`
 }
@@ -28,7 +31,7 @@ export function instant(seconds, step) {
 export function percent(share) {
   if (!Number.isFinite(share)) return "–"
   const value = share * 100
-  const text = value > 0 && value < 0.1 ? "<0.1" : value.toFixed(value < 9.95 && value > 0 && value !== 100 ? 1 : 0)
+  const text = value > 0 && value < 0.1 ? "<0.1" : value.toFixed(value > 0 && value < 9.95 ? 1 : 0)
   return `${text}${GAP}%`
 }
 

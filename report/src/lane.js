@@ -12,7 +12,7 @@ export const ABSENT = 3
 export const GC = 1 // in the lane of a garbage collector
 
 const STRIDE = 32
-const STATES = 3 // counted ones; what is absent is the rest
+export const STATES = 3 // counted ones; what is absent is the rest
 
 export class Lane {
   constructor(start, ends, states) {

@@ -49,6 +49,13 @@ class PageTest < Minitest::Test
     assert_equal 3, evaluate("[...document.querySelectorAll('.bucket')].reduce((sum, bar) => sum + +bar.dataset.count, 0)")
   end
 
+  def test_whole_minutes_have_no_sixtieth_second
+    { 599.4 => "599 s", 659.4 => "10 min 59 s", 659.7 => "11 min 0 s", 3_600 => "60 min 0 s" }.each do |seconds, said|
+      open_page(Report::KnownPage.new.tap { |page| page.data[:wall_s] = seconds })
+      assert_equal said, text(".tile.recorded .figure").tr("\u00a0", " ")
+    end
+  end
+
   def test_says_who_waited_for_whom
     open_page(Report::KnownPage.new)
     assert_equal [["quiet", "worker-2", 2.0], ["quiet", "worker-1", 1.0], ["worker-1", "worker-2", 1.0],

@@ -2,6 +2,8 @@
 
 import { TICKS } from "../lane.js"
 
+export const MARK_LEVEL = 15 // pixels of each level
+
 const MOST_LEVELS = 4
 
 export class Marks {

@@ -1,10 +1,9 @@
 // The strip above the lanes: how many threads waited, over the whole trace, and a frame around what is drawn below. Drag in
 // it to move the frame, or beside it to draw a new one.
 
-import { READY, RUNNING } from "../lane.js"
+import { READY, RUNNING, STATES } from "../lane.js"
 
 const HEIGHT = 44
-const STATES = 3
 
 export class Overview {
   constructor(canvas, trace, view) {

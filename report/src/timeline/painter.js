@@ -1,10 +1,10 @@
 // Draws the rows that are visible: lanes as pixels, then grid, marks and selection over them.
 
 import { GC, TICKS } from "../lane.js"
+import { MARK_LEVEL } from "./marks.js"
 import { Raster } from "./raster.js"
 
 const PADDING = 4 // above and below a lane's bar
-const MARK_LEVEL = 15
 
 export class Painter {
   constructor(canvas, trace, marks) {

@@ -1,10 +1,9 @@
 // What is at a place of the timeline: a segment where it is wide enough to be meant, else all that shares its pixel.
 
-import { ABSENT, GC, READY } from "../lane.js"
+import { ABSENT, GC, READY, STATES } from "../lane.js"
+import { MARK_LEVEL } from "./marks.js"
 import { rowAt } from "./rows.js"
 
-const STATES = 3
-const MARK_LEVEL = 15
 const shares = new Float32Array(STATES)
 
 export function pick({ trace, marks, rows, view, width }, x, y) {

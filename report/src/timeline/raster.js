@@ -3,9 +3,7 @@
 // One way of drawing for every zoom: a segment that is wider than a pixel simply fills its columns whole, and cost depends
 // on the pixels drawn, not on the segments behind them.
 
-import { RUNNING, READY, SUSPENDED } from "../lane.js"
-
-const STATES = 3
+import { RUNNING, READY, SUSPENDED, STATES } from "../lane.js"
 
 export class Raster {
   constructor(context) {

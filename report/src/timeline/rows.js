@@ -2,9 +2,9 @@
 // threads in the order asked for, without those that the search passes over.
 
 import { GC } from "../lane.js"
+import { MARK_LEVEL } from "./marks.js"
 
 const HEIGHT = { process: 26, gc: 20, thread: 24 }
-const MARK_LEVEL = 15
 
 const ORDERS = {
   waiting: (a, b) => b.ready_s - a.ready_s || a.number - b.number,
