@@ -47,9 +47,10 @@ module Headway
   #   Fiber.schedule { … }
   #
   # It needs the gem io-event, whose selectors (epoll, io_uring, kqueue) it waits in; IO_EVENT_SELECTOR chooses one by name.
-  # A scheduler belongs to the thread that first runs a fiber with it, and its loop to the fiber that made it, if it did so on this thread
-  # and blocks, or else to the first one that runs a fiber with it. But a fiber that doesn't block, as an Enumerator's, may be gone when the
-  # loop is needed: then it is the fiber's that made the scheduler on this thread, or else that of the next one that comes.
+  # A scheduler belongs to the thread that first runs a fiber with it. There one fiber runs the loop: the one that made the scheduler, if it
+  # did so on this thread and blocks; else the one that runs the first fiber with it, if that blocks. (One that doesn't, as an Enumerator's,
+  # may be gone when the loop is needed.) Where neither does, it is the maker's all the same, if that is of this thread, or else that of the
+  # next blocking one that runs a fiber with it.
   #
   # A fiber that ends with an exception takes nothing else down: the exception is reported as Ruby reports a thread's, the other
   # fibers go on, and {#run} raises the first one when all have ended. `on_error:` takes them over instead.

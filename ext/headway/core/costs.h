@@ -45,10 +45,10 @@ enum hw_choice { HW_CHOICE_INLINE, HW_CHOICE_MEASURE, HW_CHOICE_HAND_OVER, HW_CH
 
 struct hw_place {
     uint64_t key; /* 0: free */
-    uint64_t last_ns;
-    uint32_t cost_ns;
-    uint8_t until_measure;
-    bool handed_over;
+    uint64_t last_ns; /* when it was last asked for with a time */
+    uint32_t cost_ns; /* what one of its operations takes inline, on average of the last ones that were timed */
+    uint8_t until_measure; /* operations until the next one is timed */
+    bool handed_over; /* as a rule */
     uint8_t note; /* the caller's, of the place; 0 when it is new */
     uint8_t next; /* of the two below, a ring each */
     uint32_t wall_ns[HW_COSTS_RECENT];
@@ -58,14 +58,14 @@ struct hw_place {
 struct hw_costs {
     enum hw_costs_mode mode; /* whether anything is weighed at all, or all handed over, or nothing */
     uint64_t long_ns; /* from here on an operation is worth a hand-over */
-    uint64_t inline_ns; /* since the loop's last turn */
-    uint64_t until_ns; /* the same when the next one of a stream is told to let the loop turn */
-    uint32_t turns; /* of the loop, as far as told */
+    uint64_t inline_ns; /* what operations took inline since the loop's last turn */
+    uint64_t until_ns; /* from so much of that on the next one of a stream is told to let the loop turn first */
+    uint32_t turns; /* of the loop, as far as somebody told of them */
     uint32_t crew; /* workers for which there are processors beside the loop's */
-    uint32_t most; /* of the next: their memory is bounded so; from there on all runs inline */
-    uint32_t elsewhere; /* operations handed over and not done, or whose fibers let the loop turn: the caller counts them */
-    uint32_t handed_over, done; /* of these: handed over, and of these: the worker is done. Of those given up done counts one too many
-                                   until none is handed over */
+    uint32_t most; /* when so many are elsewhere all others run inline: each takes memory until it is back */
+    uint32_t elsewhere; /* operations that are handed over, and those whose fibers let the loop turn; the caller counts them */
+    uint32_t handed_over; /* of these: handed over, until their fibers are back */
+    uint32_t done; /* of these: their workers are done. One too many for each that was given up, until none is handed over */
     uint64_t chosen[HW_CHOICES];
     struct hw_place places[HW_COSTS_PLACES];
 };

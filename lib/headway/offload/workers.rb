@@ -45,7 +45,7 @@ module Headway
         end
       end
 
-      # Others may go first; it goes on until somebody has the one it was woken for, as nobody else will be.
+      # Other jobs may go first, but it goes on until somebody has taken the one it was woken for: no other worker will be woken for that.
       def work_for(queued)
         loop do
           work_from(next_for(queued))
@@ -58,8 +58,9 @@ module Headway
         @threads[Thread.current] = job if @threads.key?(Thread.current)
       end
 
-      # One for each that was queued; which is up to the line. But who was switched away between the two gets the one it queued for:
-      # with another, nobody would come for it once it joins.
+      # For each job that was queued one worker comes, and the line says which job it takes. But a job that has been queued and has yet
+      # to join the line (its thread was switched away in between) is taken by the worker that came for it: had that taken another one,
+      # nobody would come once it has joined.
       def next_for(queued)
         (next_in_line if queued.in_line?) || queued
       end
@@ -112,7 +113,8 @@ module Headway
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-      # After light work, in one breath with no longer being at it: none can line up in between. Where enough others are at it they go on.
+      # After light work: the worker no longer counts as at it, and takes what has lined up, under one lock, so that no job lines up in
+      # between, which nobody would come for. Where enough others are at light work, these take what has lined up.
       def go_on
         @lock.synchronize do
           @light -= 1
