@@ -27,6 +27,7 @@ module Headway
       # @param processes [Array<Integer>, nil] numbers of processes to fork and measure, with each number of threads
       # @param run_s [Float] length of each of the runs, of which there are some twenty
       # @return [Result]
+      # @raise [ArgumentError] a value that means nothing
       # @raise [Error] when the work can't be measured; what the work raises is raised
       def call(block, concurrency: CONCURRENCY, measure: false, processes: nil, run_s: RUN_S)
         raise Error, "a yield fraction can't be measured here: #{Headway.unsupported_reason}" unless Headway.supported?
@@ -34,6 +35,7 @@ module Headway
 
         counts("concurrency", concurrency)
         counts("processes", processes) if processes
+        seconds("run_s", run_s)
         alone { measure_all(block, concurrency, measure, processes, run_s) }
       end
 
@@ -68,6 +70,12 @@ module Headway
         return if numbers.is_a?(Array) && numbers.any? && numbers.all? { _1.is_a?(Integer) && _1.between?(1, 1000) }
 
         raise ArgumentError, "#{name} is #{numbers.inspect[0, 60]}: give whole numbers from 1 to 1000, such as [2, 4]"
+      end
+
+      def seconds(name, number)
+        return if number.is_a?(Numeric) && number.real? && number.finite? && number.positive?
+
+        raise ArgumentError, "#{name} is #{number.inspect[0, 60]}: give seconds above 0"
       end
     end
   end

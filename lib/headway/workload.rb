@@ -24,8 +24,10 @@ module Headway
 
     # @param paths [Array<String>] trace files, one per process
     # @return [Workload]
+    # @raise [ArgumentError] no file is given
     # @raise [Trace::Error] nothing of a file can be read, or nothing of it can be simulated
     def self.open(*paths)
+      raise ArgumentError, "no trace file given" if paths.empty?
       raise Trace::Error, "traces can't be read here: #{Headway.unsupported_reason}" unless Headway.supported?
 
       sizes = paths.map { |path| Native::Traces.check(path).then { |size| size.is_a?(Array) ? refuse(path, size) : size } }

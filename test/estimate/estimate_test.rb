@@ -141,6 +141,9 @@ class EstimateTest < Minitest::Test
     assert_match(/another yield fraction is being measured/, nested.message)
     assert_match(/no block given/, assert_raises(ArgumentError) { Headway.yield_fraction }.message)
     assert_match(/concurrency is \[0\]: give whole numbers/, assert_raises(ArgumentError) { estimate(concurrency: [0]) { nil } }.message)
+    { 0 => "0", "1" => '"1"' }.each do |run_s, said|
+      assert_equal "run_s is #{said}: give seconds above 0", assert_raises(ArgumentError) { Headway.yield_fraction(run_s: run_s) { nil } }.message
+    end
   end
 
   def test_every_key_is_documented

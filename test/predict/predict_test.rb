@@ -13,6 +13,10 @@ class PredictTest < PredictCase
   def assert_bad_usage(...) = PredictCase.instance_method(:assert_bad_usage).bind_call(self, ...)
   def write(...) = PredictCase.instance_method(:write).bind_call(self, ...)
 
+  def test_of_no_trace_there_is_no_workload
+    assert_equal "no trace file given", assert_raises(ArgumentError) { Headway::Workload.open }.message
+  end
+
   def test_the_recorded_setting_comes_out_as_recorded
     object = json_of("predict", orders)
 
