@@ -16,10 +16,18 @@ module Headway
   #
   #   require "headway/async"
   #
-  # Every Async::Scheduler made from then on hands blocking operations to a {Headway::OffloadPool} of its own, which ends with it. One
-  # that is given a worker_pool keeps that. Before Ruby 3.4 the VM doesn't ask a scheduler to run operations elsewhere, and nothing
+  # Every Async::Scheduler hands blocking operations to a {Headway::OffloadPool} of its own from then on, which ends with it. One
+  # that has a worker_pool keeps that. Before Ruby 3.4 the VM doesn't ask a scheduler to run operations elsewhere, and nothing
   # changes.
   module AsyncOverlay
+    # Falcon reads config.ru, and with it whatever the application requires, in the loop that is to serve it.
+    def self.join(scheduler)
+      return if scheduler.closed? || scheduler.instance_variable_get(:@worker_pool)
+
+      scheduler.instance_variable_set(:@worker_pool, OffloadPool.new)
+      scheduler.singleton_class.prepend(OffloadPool::Hook)
+    end
+
     def initialize(*arguments, worker_pool: OffloadPool.new, **options)
       super
       singleton_class.prepend(OffloadPool::Hook) if worker_pool.is_a?(OffloadPool)
@@ -32,6 +40,7 @@ module Headway
   if RUBY_VERSION >= "3.4" && Headway.supported?
     if Async::Scheduler.instance_method(:initialize).parameters.any? { |kind, name| kind == :keyrest || name == :worker_pool }
       Async::Scheduler.prepend(AsyncOverlay)
+      ObjectSpace.each_object(Async::Scheduler) { |scheduler| AsyncOverlay.join(scheduler) }
     else
       Notices.add("headway/async does nothing: Async #{Async::VERSION} takes no worker_pool; 2.21.1 and newer do")
     end

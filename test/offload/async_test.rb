@@ -29,6 +29,40 @@ class OffloadAsyncTest < Harness::IsolatedTest
       end
     end
 
+    # As in Falcon's config.ru; and, where it runs several threads, the loops of the others.
+    def test_the_one_liner_in_a_loop_that_turns
+      require "async"
+      there = Queue.new
+      required = Queue.new
+      thread = Thread.new do
+        Sync do
+          there << true
+          required.pop
+          Fiber.scheduler.instance_variable_get(:@worker_pool)
+        end
+      end
+      there.pop
+      pool = Sync do
+        require "headway/async"
+        required << true
+        Fiber.scheduler.instance_variable_get(:@worker_pool).tap { |pool| exercise(pool) }
+      end
+      [pool, thread.value].each { |one| assert one.closed?, "it ends with its loop" }
+    end
+
+    def test_the_one_liner_in_a_loop_leaves_its_pool_alone
+      require "async"
+      own = Struct.new(:calls) do
+        def call(work) = (self.calls += 1) && Fiber.blocking { work.call }
+        def close = nil
+      end.new(0)
+      scheduler = Async::Scheduler.new(worker_pool: own)
+      Fiber.set_scheduler(scheduler)
+      scheduler.run { require("headway/async") && own.calls = 0 and File.stat(__FILE__) }
+      Fiber.set_scheduler(nil)
+      assert_equal 1, own.calls
+    end
+
     def test_an_async_without_pools_is_left_as_it_is
       Dir.mktmpdir do |directory|
         File.write(File.join(directory, "async.rb"), <<~RUBY)
