@@ -30,6 +30,8 @@ module Headway
     # Threads are busy for this share of their time when each takes the next request at once.
     CLOSED_FROM = 0.9
     private_constant :CLOSED_FROM
+    # What a trace can't tell.
+    CLOSED = "clients that wait for their answers come no faster than they get them (--rate closed tries it)"
 
     module_function
 

@@ -247,6 +247,21 @@ class AdviseTest < PredictCase
     refute_match said, json_of("advise", orders(500, pause_ms: 50))["cautions"].join("\n")
   end
 
+  # As beside a load generator: the GVL is never free, and the threads wait for their clients meanwhile.
+  def test_a_current_setting_that_comes_out_too_slow_for_what_it_did_is_told
+    encoder = TraceEncoder.new(policy: "observe", cpus: 1).strings(1 => "order")
+    events = (0...500).flat_map do |i|
+      begun, ended = [10 * i, 10 * (i + 1)].map { |time| ns(time) }
+      thread = 1 + (i % 2)
+      [[begun, thread, :ready], [begun, thread, :resumed], [begun, thread, :mark_begin, 1], [ended, thread, :mark_end, 1], [ended, thread, :suspended]]
+    end
+    path = write(encoder.events(*events).dropped(0, 0).end)
+
+    assert_match(/^the current setting comes out too slow for as many requests as it answered: .*--rate closed/, json_of("advise", path)["cautions"].join("\n"))
+    assert_match(/^Note: too slow: .*--rate closed/, run_cli("predict", path)[1])
+    refute_match(/--rate closed/, run_cli("predict", path, "--rate", "150")[1])
+  end
+
   def test_a_diff_can_be_applied_whatever_the_files_last_line
     skip "no patch" unless system("command -v patch >/dev/null")
     { "threads 5, 5\nworkers 1" => "threads 5, 5\nworkers 2", "threads 5, 5" => "threads 5, 5\nworkers 2\n", "# none\n" * 9 => "#{"# none\n" * 9}workers 2\n",

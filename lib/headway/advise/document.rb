@@ -129,14 +129,15 @@ module Headway
       # A trace knows nothing of the queue in front of the threads, and of clients that wait for their answers.
       def queued
         current = @choice.current
-        return if current.setting.rate.nil? || current.setting.rate != Predict.recorded_rate(@workload) || current.overloaded?
+        return if current.setting.rate.nil? || current.setting.rate != Predict.recorded_rate(@workload)
+        return "the current setting comes out too slow for as many requests as it answered: #{Predict::CLOSED}" if current.overloaded?
 
         recorded_ms = 1000 * @workload.kinds.sum { |kind| kind.count * kind.mean_s } / @workload.count
         predicted_ms = current.samples("mean_ms").first
         return if predicted_ms.to_f < QUEUED * recorded_ms # nil: too few for a mean
 
         "the current setting comes out at #{predicted_ms.round} ms a request, where #{recorded_ms.round} were recorded: that many that " \
-          "come at random would wait for a thread first. Where clients wait for their answers they don't (--rate closed tries it)"
+          "come at random would wait for a thread first. #{Predict::CLOSED.capitalize}"
       end
 
       def arrivals

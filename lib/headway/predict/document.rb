@@ -88,7 +88,8 @@ module Headway
         return if slow.empty?
 
         "too slow: requests arrive faster than that setting answers them" +
-          (slow.all? { |figures| figures.gvl_pct >= GVL_TAKEN_PCT } ? ", for want of the GVL: ask for more processes (--processes)" : "")
+          (slow.all? { |figures| figures.gvl_pct >= GVL_TAKEN_PCT } ? ", for want of the GVL: ask for more processes (--processes)" : "") +
+          (slow.any? { |figures| figures.setting.rate == Predict.recorded_rate(@workload) } ? "; #{CLOSED}" : "")
       end
 
       def line(words, object, rate, gvl) = words + [rate, *%w[mean_ms p50_ms p95_ms p99_ms].map { |key| range(object[key]) }, gvl]
