@@ -45,7 +45,7 @@ class CtlTest < Minitest::Test
     Dir.chdir(@directory) { assert_said "#{File.join(@directory, "x.headway")}\n", ctl(pid, "dump", "x.headway") }
     assert_path_exists File.join(@directory, "x.headway")
     assert_bad_usage(/"y" is not expected here/, ctl(pid, "dump", "x", "y"))
-    assert_bad_usage(/no flight recorder runs/, ctl(sleeper.pid, "dump"))
+    assert_bad_usage(/no flight recorder runs .*: headway ctl #{sleeper.pid} record start --mode flight begins one/, ctl(sleeper.pid, "dump"))
   end
 
   def test_help
@@ -63,8 +63,8 @@ class CtlTest < Minitest::Test
     assert_bad_usage(/policy is "nope": give fair, quantum or observe/, ctl(pid, "set", "policy", "nope"))
     assert_bad_usage(/preempt is "": give signal or poll/, ctl(pid, "set", "preempt", ""))
     assert_bad_usage(/no setting is named "frob": give policy, quantum or preempt/, ctl(pid, "set", "frob", "1"))
-    assert_bad_usage(/no setting is named "frob"/, ctl(pid, "get", "frob"))
-    assert_bad_usage(/policy needs a value/, ctl(pid, "set", "quantum", "10", "policy"))
+    assert_bad_usage(/no setting is named "frob": give policy, quantum, preempt, recorder or stats/, ctl(pid, "get", "frob"))
+    assert_bad_usage(/policy needs a value \(headway ctl --help says which\)/, ctl(pid, "set", "quantum", "10", "policy"))
     assert_bad_usage(/nothing to set/, ctl(pid, "set"))
     assert_said "100\n", ctl(pid, "get", "quantum")
   end

@@ -57,7 +57,7 @@ module Headway
           return print_stats(pid) if words.first == "stats"
           return Recording.print(ProcessArgument.ask(pid, &:recorder), json: json) if words.first == "recorder"
 
-          name = setting(words.first) if words.any?
+          name = setting(words.first, ", preempt, recorder or stats") if words.any?
           settings = ProcessArgument.ask(pid, &:settings)
           if json then print_json(name ? settings.slice(name) : settings)
           elsif name then puts value(settings.fetch(name))
@@ -70,7 +70,7 @@ module Headway
           raise UsageError, "nothing to set: give a NAME and a VALUE, such as headway ctl #{pid} set quantum 10" if words.empty?
 
           pairs = words.each_slice(2).map { |name, text| [setting(name), text, name] }
-          pairs.each { |_, text, name| raise UsageError, "#{name} needs a value" if text.nil? }
+          pairs.each { |_, text, name| raise UsageError, "#{name} needs a value (headway ctl --help says which)" if text.nil? }
           values = pairs.to_h { |key, text, name| [key, Settings.public_send(key, text, from: name)] }
           settings = ProcessArgument.ask(pid) { |client| client.set(values) }
           json ? print_json(settings) : print_settings(settings)
@@ -83,10 +83,14 @@ module Headway
           path = words.first && Recorder::FileName.absolute(words.first)
           puts ProcessArgument.ask(pid) { |client| client.dump(path) }
           0
+        rescue UsageError => error
+          raise unless error.message.start_with?("no flight recorder")
+
+          raise UsageError, "#{error.message}: headway ctl #{pid} record start --mode flight begins one"
         end
 
-        def setting(name)
-          NAMES[name] || raise(UsageError, "no setting is named #{name.scrub.inspect}: give policy, quantum or preempt")
+        def setting(name, others = " or preempt")
+          NAMES[name] || raise(UsageError, "no setting is named #{name.scrub.inspect}: give policy, quantum#{others}")
         end
 
         def print_stats(pid)
