@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "tmpdir"
 require "test_helper"
 require "headway/report"
 require "report/made_trace"
@@ -197,6 +198,18 @@ class HeadlineTest < Minitest::Test
       "bin/rails server" => "bin/rails server", "x" * 100 => "COMMAND", "a\nb" => "COMMAND" }.each do |command, expected|
       trace = MadeTraces.stalled(processes: [{ pid: 1, command: command }])
       assert_equal "headway run -- #{expected}", headline(trace)[/headway run -- [^`]+/], command
+    end
+  end
+
+  # `bundle exec` only where a bundle is.
+  def test_commands_of_gems
+    trace = MadeTraces.stalled(processes: [{ pid: 1, command: "/usr/local/bin/puma -p 3000" }])
+    Dir.mktmpdir do |directory|
+      Dir.chdir(directory) do
+        assert_includes headline(trace), "`headway run -- puma -p 3000`"
+        File.write("Gemfile.lock", "")
+        assert_includes headline(trace), "`headway run -- bundle exec puma -p 3000`"
+      end
     end
   end
 

@@ -9,7 +9,7 @@ module Headway
       MUCH = 0.05
       # Longer commands would hide what is said.
       COMMAND_LONGEST = 60
-      # Where Bundler found them.
+      # Where RubyGems or Bundler found them.
       SERVER = %r{\A\S*/(?:bin|exe)/(puma|sidekiq|rackup|falcon)(?= |\z)}
       private_constant :LONG_S, :MUCH, :COMMAND_LONGEST, :SERVER
 
@@ -48,7 +48,7 @@ module Headway
         text = process[:command].to_s
         titled = Trace::Title.command(text) and return titled
 
-        text = text.sub(SERVER, 'bundle exec \1')
+        text = text.sub(SERVER) { |path| "#{"bundle exec " if path.include?("/bundle/") || File.file?("Gemfile.lock")}#{$1}" }
         text.empty? || text.size > COMMAND_LONGEST || text.start_with?("-") || text.match?(/[^[:print:]]/) ? "COMMAND" : text
       end
     end
