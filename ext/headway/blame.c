@@ -46,6 +46,21 @@ string_number(VALUE string)
     return hw_strings_number(&hw_strings, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
 }
 
+/* What has no name of its own, such as the object whose methods config.ru defines, has another address in each process. */
+static VALUE
+without_addresses(VALUE label)
+{
+    if (!RB_TYPE_P(label, T_STRING)) return label;
+    VALUE copy = rb_str_new(RSTRING_PTR(label), RSTRING_LEN(label));
+    char *to = RSTRING_PTR(copy);
+    for (const char *from = to, *end = RSTRING_END(copy); from < end;) {
+        if (end - from < 3 || memcmp(from, ":0x", 3) != 0) *to++ = *from++;
+        else for (from += 3; from < end && ISXDIGIT(*from);) from++;
+    }
+    rb_str_set_len(copy, to - RSTRING_PTR(copy));
+    return copy;
+}
+
 struct names {
     VALUE code;
     uint32_t method, file;
@@ -57,7 +72,7 @@ look_up(VALUE data)
     struct names *names = (struct names *)data;
     VALUE path = rb_profile_frame_absolute_path(names->code);
     names->file = string_number(NIL_P(path) ? rb_profile_frame_path(names->code) : path);
-    names->method = string_number(rb_profile_frame_full_label(names->code));
+    names->method = string_number(without_addresses(rb_profile_frame_full_label(names->code)));
     return Qnil;
 }
 

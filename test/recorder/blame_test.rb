@@ -67,6 +67,20 @@ class BlameTest < Harness::RecorderTest
     end
   end
 
+  # Such as the methods that config.ru defines: the address of their object is another one in each worker.
+  test_under [:fair_signal], "what has no name is called the same in every process" do
+    nameless = Object.new
+    def nameless.grind = Heavy.grind(0.1)
+    methods = []
+    beside_io_threads(1) do
+      until methods.any?
+        Thread.new { nameless.grind }.join
+        methods = Headway.stats[:blame][:stacks].flat_map { |stack| stack[:frames].map { |frame| frame[:method] } }.grep(/Object.*grind/)
+      end
+    end
+    assert_equal ["#<Object>.grind"], methods.uniq
+  end
+
   # As the trap tests, with blame at every preemption and a recording: no exception, kill or timeout gets lost.
   (Harness::Modes::PREEMPTING + [:observe]).each do |mode|
     define_method("test_nothing_is_lost_while_blame_samples_under_#{mode}") do
