@@ -27,9 +27,10 @@ module Headway
   class Web
     OPTIONS = Integrations::Options.new("Headway::Web", { controls: Integrations::Options::CALLABLE, directory: Captures::DIRECTORY },
                                         start: false)
+    MOUNT = "headway.mount" # for Rack::Route: all that is asked for here is one class
     JSON_TYPE = "application/json"
     BODY_BYTES = 4096
-    private_constant :OPTIONS, :JSON_TYPE, :BODY_BYTES
+    private_constant :OPTIONS, :MOUNT, :JSON_TYPE, :BODY_BYTES
 
     # A request that is answered with an error: its status, and a line for the user.
     class Refused < Error
@@ -62,6 +63,7 @@ module Headway
     # @param env [Hash] Rack's
     # @return [Array(Integer, Hash, #each)]
     def call(env)
+      env[MOUNT] = env["SCRIPT_NAME"]
       status, headers, body = @access.allowed?(env) ? answer(env) : text(403, "#{@access.refusal}\n")
       headers = Page::HEADERS.merge(headers)
       return [status, headers, body] unless env["REQUEST_METHOD"] == "HEAD"

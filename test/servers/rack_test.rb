@@ -189,6 +189,18 @@ class RackTest < Harness::RecorderTest
     assert_equal ["GET /app/users/:id"], works.map(&:name)
   end
 
+  # As in Rails: the files of the page would be a fifth of the classes that metrics keep.
+  def test_the_live_page_is_one_class
+    web = Headway::Web.new(directory: File.join(@directory, "captures")) { true }
+    works = finished do
+      request = Rack::MockRequest.new(stack(Rack::URLMap.new("/headway" => web)))
+      page = request.get("/headway").body
+      page.scan(%r{/headway/assets/[^"]+}) { |asset| assert_equal 200, request.get(asset).status }
+      assert_equal 404, request.get("/headway/nothing").status
+    end
+    assert_equal ["GET /headway", "GET (not found)"], works.map(&:name).uniq
+  end
+
   # A timeout in the server's queue, say: whoever asks chooses the paths of such requests, and the first classes are those metrics keep.
   def test_requests_that_raise_before_they_are_routed_take_no_room_of_routes
     app = stack(->(env) { env["PATH_INFO"] == "/users/8" ? [200, {}, []] : raise("on purpose") })

@@ -11,6 +11,8 @@ module Headway
       FORMAT = "(.:format)"
       # Where env["SCRIPT_NAME"] as the application left it is: Rack::URLMap takes its own back.
       PLACE = "headway.script_name"
+      # Where {Headway::Web} is that answered.
+      WEB = "headway.mount"
       # Parameters of a route that are in no path.
       TARGETS = %i[controller action format].freeze
       PARAMETERS = "action_dispatch.request.path_parameters"
@@ -18,7 +20,7 @@ module Headway
       MOST_STRAY_PATHS = 25 # where a framework tells routes: half of the classes that metrics keep apart
       LONGEST = 200 # characters of a path
       OTHERS = "(others)"
-      private_constant :METHODS, :IDENTIFIER, :FORMAT, :PLACE, :TARGETS, :PARAMETERS, :MOST_NAMES, :MOST_STRAY_PATHS, :LONGEST, :OTHERS
+      private_constant :METHODS, :IDENTIFIER, :FORMAT, :PLACE, :WEB, :TARGETS, :PARAMETERS, :MOST_NAMES, :MOST_STRAY_PATHS, :LONGEST, :OTHERS
 
       # Names of one kind, a bounded number of them: scanners ask for thousands.
       class Names
@@ -71,7 +73,7 @@ module Headway
         method = METHODS.fetch(env["REQUEST_METHOD"], "OTHER")
         return "#{method} (not found)" if status == 404
 
-        path = whole(env["SCRIPT_NAME"], env["PATH_INFO"])
+        path = env[WEB] || whole(env["SCRIPT_NAME"], env["PATH_INFO"])
         return @provisional.of_path(method, path, MOST_NAMES) { pattern(path) } unless status
 
         @paths.of_path(method, path, @routes.empty? ? MOST_NAMES : MOST_STRAY_PATHS) { pattern(path) }
