@@ -11,6 +11,7 @@ class RailsShopTest < Minitest::Test
   include Harness::Serving
 
   RUN = File.join(Harness::ServerProcess::ROOT, "examples/rails_shop/run")
+  LOAD = File.join(Harness::ServerProcess::ROOT, "examples/rails_shop/load")
   FORM = { "content-type" => "application/x-www-form-urlencoded" }.freeze
 
   def test_every_route_and_a_page_of_what_happened
@@ -32,6 +33,9 @@ class RailsShopTest < Minitest::Test
   def test_stock
     shop("--stock")
     assert_nil answer("/items/7.json")["server-timing"]
+    load = serve(LOAD, "40", "20", program: true, env: { "PORT" => @port.to_s, "RUBY" => RbConfig.ruby })
+    assert_predicate load.wait, :success?, load.output
+    assert_match(%r{^/items/7\.json +\d+ requests: p50 +\d+\.\d ms, p95 }, load.output)
     end_shop
   end
 
