@@ -24,10 +24,12 @@ module Headway
       "doctor" => [:Doctor, "what works on this Ruby and machine, and what it costs"]
     }.freeze
 
+    # They run in an older Ruby, too: another one's programs are started and looked at, and the doctor says what is wrong.
+    ANYWHERE = %w[run report top ctl doctor].freeze
     BAD_USAGE = 2
     # What a shell reports of a command that an interrupt ended.
     INTERRUPTED = 130
-    private_constant :BAD_USAGE, :INTERRUPTED
+    private_constant :ANYWHERE, :BAD_USAGE, :INTERRUPTED
 
     class << self
       # @param argv [Array<String>]
@@ -84,6 +86,8 @@ module Headway
       end
 
       def command(name)
+        raise UsageError, "#{name} does nothing here: #{Platform.reason}" if Platform.reason && !ANYWHERE.include?(name)
+
         require_relative "cli/#{name}"
         const_get(COMMANDS.fetch(name).first)
       end

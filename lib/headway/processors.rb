@@ -24,7 +24,8 @@ module Headway
       # @param root [String] of the file system
       # @return [Float, nil] how many processors' time it may use; nil: no limit is known
       def quota(root = "/")
-        Fiber.blocking { groups(root).flat_map { |controller, group| limits(root, controller, group) }.min }
+        least = proc { groups(root).flat_map { |controller, group| limits(root, controller, group) }.min }
+        Fiber.respond_to?(:blocking) ? Fiber.blocking(&least) : least.call # Ruby 3.1 and older have none
       end
 
       private

@@ -32,6 +32,23 @@ class UsageTest < Minitest::Test
     end
   end
 
+  def test_a_ruby_that_is_too_old_is_told_by_every_command
+    in_directory do |directory|
+      old = write(directory, "old.rb", <<~RUBY)
+        %i[RUBY_VERSION Data].each { |name| Object.send(:remove_const, name) }
+        RUBY_VERSION = "3.1.2"
+        Fiber.singleton_class.undef_method(:blocking)
+      RUBY
+      env = { "RUBYOPT" => "-r#{old}" }
+      %w[yield predict advise bench].each do |name|
+        assert_bad_usage(/#{name} does nothing here: Ruby 3\.1\.2 is too old/, headway(name, "x", env: env))
+      end
+      doctor = headway("doctor", env: env)
+      assert_equal ["", 1], [doctor.err, doctor.status.exitstatus]
+      assert_match(/FAULT +Ruby .* Ruby 3\.1\.2 is too old \(it needs CRuby 3\.3 or newer\)$/, doctor.out)
+    end
+  end
+
   def test_options_after_the_command_are_the_commands_own
     result = headway("run", RbConfig.ruby, "--version")
 
