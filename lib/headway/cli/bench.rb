@@ -33,7 +33,7 @@ module Headway
           experiments = Headway::Bench::Experiment.all
           Options.new("bench", "#{experiments.keys.join("|")} [options]") do |parser|
             experiments.each { |name, experiment| parser.separator("    #{name.ljust(26)} #{experiment.purpose}") }
-            parser.separator("")
+            parser.separator("\nheadway bench quantum --help lists the options of one.\n\n")
           end.all(argv)
           raise UsageError, "no benchmark: give #{experiments.keys.join(", ")}"
         end
