@@ -6,7 +6,7 @@ require "headway/report"
 require "report/made_trace"
 
 class HeadlineTest < Minitest::Test
-  FAIR = "With policy fair it would go first: `headway run -- ruby app.rb`."
+  FAIR = "With policy fair it would go first: `headway run --policy fair -- ruby app.rb`."
 
   def test_a_wait_is_put_down_to_the_method
     assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render` (app/report.rb:12). #{FAIR}",
@@ -197,7 +197,7 @@ class HeadlineTest < Minitest::Test
       "sidekiq 7.3.0 shop [0 of 5 busy]" => "bundle exec sidekiq", "-e" => "COMMAND", "" => "COMMAND",
       "bin/rails server" => "bin/rails server", "x" * 100 => "COMMAND", "a\nb" => "COMMAND" }.each do |command, expected|
       trace = MadeTraces.stalled(processes: [{ pid: 1, command: command }])
-      assert_equal "headway run -- #{expected}", headline(trace)[/headway run -- [^`]+/], command
+      assert_equal "headway run --policy fair -- #{expected}", headline(trace)[/headway run [^`]+/], command
     end
   end
 
@@ -206,9 +206,9 @@ class HeadlineTest < Minitest::Test
     trace = MadeTraces.stalled(processes: [{ pid: 1, command: "/usr/local/bin/puma -p 3000" }])
     Dir.mktmpdir do |directory|
       Dir.chdir(directory) do
-        assert_includes headline(trace), "`headway run -- puma -p 3000`"
+        assert_includes headline(trace), "`headway run --policy fair -- puma -p 3000`"
         File.write("Gemfile.lock", "")
-        assert_includes headline(trace), "`headway run -- bundle exec puma -p 3000`"
+        assert_includes headline(trace), "`headway run --policy fair -- bundle exec puma -p 3000`"
       end
     end
   end

@@ -67,7 +67,7 @@ class HtmlTest < Minitest::Test
     skip "there is no Chromium" unless Report::Browser.program
 
     in_a_browser(MadeTraces.stalled) do |browser|
-      assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render` (app/report.rb:12). With policy fair it would go first: `headway run -- ruby app.rb`.".delete("`"),
+      assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render` (app/report.rb:12). With policy fair it would go first: `headway run --policy fair -- ruby app.rb`.".delete("`"),
                    browser.evaluate("document.getElementById('headline').textContent").delete("`")
       assert_empty browser.complaints
     end

@@ -18,7 +18,7 @@ class TextTest < Minitest::Test
     assert_match(/^  worker-3 +100 ms +1\.10 s +900 ms +2 /, text)
     assert_match(/^  1\.00 s   91 %  worker-3 waited for crunch$/, text)
     assert_match(%r{^  900 ms  90 %  Report#render app/report\.rb:12 \(in Array#each\)$}, text)
-    assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render` (app/report.rb:12). With policy fair it would go first: `headway run -- ruby app.rb`.", text.lines.last.chomp
+    assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render` (app/report.rb:12). With policy fair it would go first: `headway run --policy fair -- ruby app.rb`.", text.lines.last.chomp
   end
 
   def test_what_holders_were_on_no_processor
@@ -41,7 +41,7 @@ class TextTest < Minitest::Test
   def test_markdown
     text = report(:markdown, MadeTraces.stalled)
 
-    assert_match(/\A\*\*worker-3 spent .* behind `Report#render` \(app\/report\.rb:12\)\. With policy fair it would go first: `headway run -- ruby app\.rb`\.\*\*$/, text)
+    assert_match(/\A\*\*worker-3 spent .* behind `Report#render` \(app\/report\.rb:12\)\. With policy fair it would go first: `headway run --policy fair -- ruby app\.rb`\.\*\*$/, text)
     assert_includes text, "| worker-3 | crunch | 1.00 s | 91 % |\n"
     assert_includes text, "| `Report#render app/report.rb:12 (in Array#each)` | 900 ms | 90 % |\n"
     tables = text.split("\n\n").select { |part| part.start_with?("|") }
@@ -88,7 +88,7 @@ class TextTest < Minitest::Test
     trace = MadeTraces.stalled
     data = JSON.parse(report(:json, trace), symbolize_names: true)
 
-    assert_equal trace.to_h.merge(headline: "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render` (app/report.rb:12). With policy fair it would go first: `headway run -- ruby app.rb`.", notes: []), data
+    assert_equal trace.to_h.merge(headline: "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render` (app/report.rb:12). With policy fair it would go first: `headway run --policy fair -- ruby app.rb`.", notes: []), data
   end
 
   # A trace comes from anywhere, and what its header says is shown.

@@ -28,7 +28,8 @@ module Headway
         process = process ? @processes.find { |one| one[:id] == process } : @processes.find { |one| one[:policy] != "fair" }
         return "" if process.nil? || process[:policy] == "fair" || @longest_s < LONG_S || share < MUCH
 
-        " With policy fair it would go first: `headway run -- #{command(process)}`."
+        # By name, as the program may be what set another policy.
+        " With policy fair it would go first: `headway run --policy fair -- #{command(process)}`."
       end
 
       # @param share [Float] of its time that it waited
