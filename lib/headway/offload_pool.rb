@@ -35,6 +35,8 @@ module Headway
 
     MODES = [:adaptive, :always, :never].freeze # in the order of the native part
     FULL_RULES = [:inline, :wait, :raise].freeze
+    MOST = (1 << 31) - 1 # workers, and places in the queue
+    private_constant :MOST
 
     # @return [Integer] how many operations run at once at most
     attr_reader :workers
@@ -231,9 +233,9 @@ module Headway
     private
 
     def whole(value, name)
-      return value if value.is_a?(Integer) && value.positive?
+      return value if value.is_a?(Integer) && value.between?(1, MOST)
 
-      raise ArgumentError, "#{name} is #{value.inspect}: give a whole number from 1"
+      raise ArgumentError, "#{name} is #{value.inspect}: give a whole number from 1 to #{MOST}"
     end
 
     def choice(value, choices, name)
@@ -266,7 +268,7 @@ module Headway
       @threads = {}.compare_by_identity # thread => the job it runs
       @light = @lined_up = 0
       @light_since = 0.0
-      most = [@queue + @workers, (1 << 31) - 1].min
+      most = [@queue + @workers, MOST].min
       @costs = Native.offload_costs(MODES.index(@mode), @mode == :adaptive ? HandOver.ns : 0, most, @crew)
       @inline = 0 # those the native part did not choose
       @counts = { ran: 0, withdrawn: 0, cancelled: 0, cancelled_but_ran: 0, late: 0, full: 0, busy: 0.0 }

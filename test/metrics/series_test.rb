@@ -48,6 +48,15 @@ class MetricsSeriesTest < Minitest::Test
     assert_in_delta 5.35, value.sum
   end
 
+  def test_what_is_not_finite_spoils_no_series
+    things = counter
+    times = histogram
+    [Float::NAN, Float::INFINITY, 2].each { |number| things.add("a", by: number) }
+    [Float::NAN, Float::INFINITY, 2].each { |number| times.observe(number) }
+    assert_equal({ { thing: "a" } => 2 }, things.family.series)
+    assert_equal [2.0, 1], times.family.series[{}].then { |value| [value.sum, value.count] }
+  end
+
   def test_threads_lose_nothing
     things = counter
     Array.new(8) { Thread.new { 500.times { things.add("a") } } }.each(&:join)

@@ -293,6 +293,7 @@ class OffloadPoolTest < Minitest::Test
 
   def test_values_that_mean_nothing
     { { workers: 0 } => /workers is 0: give a whole number from 1/, { workers: 1.5 } => /workers is 1.5/, { queue: -1 } => /queue is -1/,
+      { queue: 10**20 } => /queue is 100000000000000000000: give a whole number from 1 to 2147483647/,
       { full: :drop } => /full is :drop: give inline, wait or raise/, { deadline: 0 } => /deadline is 0: give seconds above 0/,
       { mode: "perhaps" } => /mode is "perhaps": give adaptive, always or never/ }.each do |options, message|
       assert_match(message, assert_raises(ArgumentError) { Headway::OffloadPool.new(**options) }.message)

@@ -66,10 +66,10 @@ module Headway
     # Counts what only ever grows.
     class Counter < Series
       # @param values [Array] of the labels, in their order
-      # @param by [Numeric] a negative one is left out
+      # @param by [Numeric] a negative one is left out, as is one that isn't finite: nothing would ever be added to that again
       # @return [void]
       def add(*values, by: 1)
-        change(values) { |value| (value || 0) + by } unless by.negative?
+        change(values) { |value| (value || 0) + by } if by.finite? && !by.negative?
       end
 
       private
@@ -86,10 +86,12 @@ module Headway
         @bounds = bounds.map(&:to_f).freeze
       end
 
-      # @param seconds [Numeric] a negative one, of a clock that was set back, counts as none
+      # @param seconds [Numeric] a negative one, of a clock that was set back, counts as none; one that isn't finite is left out
       # @param values [Array] of the labels, in their order
       # @return [void]
       def observe(seconds, *values)
+        return unless seconds.finite?
+
         seconds = [seconds.to_f, 0.0].max
         change(values) do |value|
           value ||= Distribution.new(@bounds, Array.new(@bounds.size, 0), 0.0, 0)
