@@ -51,6 +51,14 @@ class SummaryTest < Minitest::Test
     assert_match(/^io waited 97 % .*; --policy fair would let it go first\.$/, text)
   end
 
+  def test_a_process_that_had_less_processor_time_than_the_gvl_was_held
+    said = "For 40 % of the time that the GVL was held (400 ms), the holder was on no processor: other programs or a quota took it, " \
+           "or native code slept."
+
+    assert_operator summary([thread("main")], cpu_s: 0.6), :end_with?, " #{said}\n"
+    [0.91, 1.0, 7.0].each { |cpu_s| refute_includes summary([thread("main")], cpu_s: cpu_s), "processor" }
+  end
+
   # A Mutex or a pool of connections is what this program is bound by, and other programs have the processors.
   def test_with_the_gvl_free_no_policy_helps
     threads = [thread("io", running: 0.01, ready: 0.3, suspended: 2.7, caused: 0.02), thread("main", running: 0.1, caused: 0.03)]
@@ -140,13 +148,13 @@ class SummaryTest < Minitest::Test
 
   private
 
-  def summary(threads, policy: :fair, ready: 0.02, late: 0.0, wait: { count: 7, p50: 20e-6, p99: 900e-6, max: 0.1 }, notices: [])
+  def summary(threads, policy: :fair, cpu_s: 1.0, ready: 0.02, late: 0.0, wait: { count: 7, p50: 20e-6, p99: 900e-6, max: 0.1 }, notices: [])
     process = { running: 1.0, ready: ready, suspended: 5.0, wait: wait, hold: NONE,
                 switches: { voluntary: 5, preempted: 2 }, preemptions: 3, parks: 4, park_timeouts: 0, retries: 6,
                 threads: threads.size }
     stats = { policy: policy, preempt: :signal, quantum_ms: 100.0, wall: 12.34, process: process, threads: threads,
               blame: { samples: 9, weight: 0.9, late: late, folded: 0, stacks: [] } }
-    Headway::Summary.new(stats, notices: notices, pid: 42, program: "/srv/app.rb", ruby: "3.4.1").to_s
+    Headway::Summary.new(stats, cpu_s: cpu_s, notices: notices, pid: 42, program: "/srv/app.rb", ruby: "3.4.1").to_s
   end
 
   def thread(name, running: 1.0, ready: 0.0, suspended: 1.0, count: 1, caused: ready)

@@ -115,7 +115,8 @@ module Headway
         stats = Headway.stats
         return unless summary_wanted?(stats, started_in)
 
-        STDERR.write(Summary.new(stats, notices: Headway.notices).to_s)
+        cpu_s = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+        STDERR.write(Summary.new(stats, cpu_s: cpu_s, notices: Headway.notices).to_s)
       rescue IOError, SystemCallError
         nil # stderr is gone
       end

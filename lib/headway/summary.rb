@@ -12,13 +12,15 @@ module Headway
     private_constant :MAX_ROWS
 
     # @param stats [Hash] as {Headway.stats} returns it
+    # @param cpu_s [Float] seconds that the process has computed
     # @param notices [Array<String>] what is off, and why
     # @param pid [Integer]
     # @param program [String]
     # @param ruby [String] the Ruby's version
-    def initialize(stats, notices: [], pid: Process.pid, program: $PROGRAM_NAME, ruby: RUBY_VERSION)
+    def initialize(stats, cpu_s:, notices: [], pid: Process.pid, program: $PROGRAM_NAME, ruby: RUBY_VERSION)
       @stats = stats
       @process = stats.fetch(:process)
+      @cpu_s = cpu_s
       @notices = notices
       @title = "process #{pid}, #{Text.name(File.basename(program))}, Ruby #{ruby}"
     end
@@ -26,7 +28,7 @@ module Headway
     # @return [String] lines, the last one ended
     def to_s
       [heading, *process_lines, "", *Table.new(shown).lines, *hidden, "",
-       Verdict.new(@stats).to_s, *@notices.map { |notice| "Note: #{notice}" }].join("\n") << "\n"
+       Verdict.new(@stats, @cpu_s).to_s, *@notices.map { |notice| "Note: #{notice}" }].join("\n") << "\n"
     end
 
     private

@@ -25,6 +25,13 @@ class RunSummaryTest < Minitest::Test
     assert_match(/waited.*\.$/, lines.last)
   end
 
+  def test_it_says_that_the_process_had_no_processor
+    stopped = 'Process.wait(Process.spawn("sleep 0.1; kill -STOP #{$$}; sleep 1; kill -CONT #{$$}"))'
+    result = headway_ruby("Thread.new { nil while 1 + 1 }; #{stopped}", "--summary")
+
+    assert_match(/For \d\d % of the time that the GVL was held \(.*\), the holder was on no processor: .*\.$/, result.err)
+  end
+
   def test_it_comes_last
     result = headway_ruby("at_exit { warn 'the program says goodbye' }", "--summary")
 

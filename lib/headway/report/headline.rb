@@ -24,14 +24,13 @@ module Headway
       TELLING = 0.25
       # Of a wait, what no policy changes: from here on there is none to recommend.
       MOSTLY = 0.5
-      # From this share of the time on, garbage collection is worth a sentence; and, of holds, that they were on no processor.
+      # From this share of the time on, garbage collection is worth a sentence.
       MUCH_GC = 0.1
-      MUCH_OFF_CPU = 0.1
       IDLE = 0.02
       # Of a path, what tells files apart.
       PARTS = 2
       private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :LONG_BURST_S, :MINOR, :TELLING, :MOSTLY, :WAKING_S, :MUCH_GC,
-                       :MUCH_OFF_CPU, :IDLE, :PARTS
+                       :IDLE, :PARTS
 
       # @param data [Hash] as {Trace#to_h} returns it
       # @return [String]
@@ -55,7 +54,7 @@ module Headway
       def to_s
         return "The trace is empty: no thread was seen while it was recorded." if @threads.empty?
 
-        [waiting, off_cpu, @stalls.sentence, collecting].compact.join(" ")
+        [waiting, Summary::Verdict.off_cpu(*@totals.values_at(:off_cpu_s, :running_s)), @stalls.sentence, collecting].compact.join(" ")
       end
 
       private
@@ -196,15 +195,6 @@ module Headway
         who = worst[:total_s] ? "work that computes waited, and for its like" : "CPU-bound threads waited, and for one another"
         time = worst[:total_s] ? "its time" : @busy.of_thread(worst).last
         "Only #{who} (#{yield worst}: #{percent(share(worst))} of #{time}): one GVL is one CPU, so more such threads gain nothing."
-      end
-
-      # Who waited for such a holder waited for what no policy gives.
-      def off_cpu
-        off, running = @totals.values_at(:off_cpu_s, :running_s)
-        return if off < SLIGHT_S || off / running < MUCH_OFF_CPU
-
-        "For #{percent(off / running)} of the time that the GVL was held (#{duration(off)}), the holder was on no processor: other " \
-          "programs or a quota took it, or native code slept."
       end
 
       # A collection stops every thread of its process, so the share is of the processes' time.

@@ -21,14 +21,30 @@ module Headway
       CAUSED = 0.5
       # From this share on of what was seen of the waits, no policy is to be recommended.
       DEAF = 0.5
+      # From this share on of the time that the GVL was held, that the holder was on no processor is worth a sentence.
+      MUCH_OFF_CPU = 0.1
       # What a report says then, too.
       NATIVE_CODE = "No policy makes that give way: for 50 ms and longer it heeded no interrupt (native code that keeps the GVL, " \
                     "or no processor to run on)."
-      private_constant :CAUSED, :DEAF
+      private_constant :CAUSED, :DEAF, :MUCH_OFF_CPU
+
+      # What no policy gives who waits for such a holder. A report says it, too.
+      #
+      # @param off_s [Numeric] of it, on no processor
+      # @param held_s [Numeric] how long the GVL was held
+      # @return [String, nil] a sentence
+      def self.off_cpu(off_s, held_s)
+        return if off_s < SLIGHT_S || off_s < MUCH_OFF_CPU * held_s
+
+        "For #{Text.percent(off_s / held_s)} of the time that the GVL was held (#{Text.duration(off_s)}), the holder was on no processor: " \
+          "other programs or a quota took it, or native code slept."
+      end
 
       # @param stats [Hash] as {Headway.stats} returns it
-      def initialize(stats)
+      # @param cpu_s [Float] what the process has computed, with the GVL or without
+      def initialize(stats, cpu_s)
         @stats = stats
+        @cpu_s = cpu_s
         @threads = stats.fetch(:threads)
         @process = stats.fetch(:process)
         @free_s = free_s
@@ -36,7 +52,11 @@ module Headway
       end
 
       # @return [String]
-      def to_s
+      def to_s = [waits, Verdict.off_cpu(@process[:running] - @cpu_s, @process[:running])].compact.join(" ")
+
+      private
+
+      def waits
         return "Nobody waited: no thread had to ask for the GVL." if @process[:wait][:count].zero?
 
         waiters = @threads.select { |thread| waited_share(thread) >= SLIGHT && thread[:ready] >= SLIGHT_S && !waking?(thread) }
@@ -45,8 +65,6 @@ module Headway
         blocking = waiters.reject { |thread| cpu_bound?(thread) }
         blocking.empty? ? turns(waiters) : waited(blocking.max_by { |thread| waited_share(thread) })
       end
-
-      private
 
       def nobody
         "Nobody waited to speak of: #{Text.duration(@process[:ready])} for the GVL over all threads, " \
