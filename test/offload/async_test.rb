@@ -11,6 +11,12 @@ require "offload/operations"
 class OffloadAsyncTest < Harness::IsolatedTest
   include Operations
 
+  # An application's.
+  OwnPool = Struct.new(:calls) do
+    def call(work) = (self.calls += 1) && Fiber.blocking { work.call }
+    def close = nil
+  end
+
   if RUBY_VERSION >= "3.4"
     def test_given_by_hand
       require "async"
@@ -52,10 +58,7 @@ class OffloadAsyncTest < Harness::IsolatedTest
 
     def test_the_one_liner_in_a_loop_leaves_its_pool_alone
       require "async"
-      own = Struct.new(:calls) do
-        def call(work) = (self.calls += 1) && Fiber.blocking { work.call }
-        def close = nil
-      end.new(0)
+      own = OwnPool.new(0)
       scheduler = Async::Scheduler.new(worker_pool: own)
       Fiber.set_scheduler(scheduler)
       scheduler.run { require("headway/async") && own.calls = 0 and File.stat(__FILE__) }
@@ -90,10 +93,7 @@ class OffloadAsyncTest < Harness::IsolatedTest
 
     def test_the_one_liner_leaves_other_pools_alone
       require "headway/async"
-      own = Struct.new(:calls) do
-        def call(work) = (self.calls += 1) && Fiber.blocking { work.call }
-        def close = nil
-      end.new(0)
+      own = OwnPool.new(0)
       scheduler = Async::Scheduler.new(worker_pool: own)
       Fiber.set_scheduler(scheduler)
       scheduler.run { File.stat(__FILE__) }
