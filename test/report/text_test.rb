@@ -49,6 +49,16 @@ class TextTest < Minitest::Test
     tables.each { |table| assert_equal 1, table.lines.map { |line| line.count("|") }.uniq.size, table }
   end
 
+  # Who waited, at what; on no processor; stalls; collections.
+  def test_markdown_has_all_of_a_long_headline
+    frames = MadeTraces::FRAMES.map { |frame| frame.merge(method: "Report#render#{"Again" * 9}") }
+    trace = MadeTraces.stalled(off_cpu_s: 1.0, gc: [[0, 0.6, 1.2]], frames: frames)
+    headline = Headway::Report::Document.new(trace).to_h[:headline]
+
+    assert_operator headline.size, :>, 400
+    assert_includes report(:markdown, trace), "**#{headline}**"
+  end
+
   def test_markdown_takes_no_markup_from_names
     text = report(:markdown, MadeTrace.new(threads: [{ name: "a|b<img src=x>*c*\n# d", segments: [[:ready, 1.0]] }],
                                            frames: [{ method: "x|`y", file: "a.rb", line: 1 }],

@@ -6,6 +6,10 @@ module Headway
   module Report
     # A trace as what one pastes into an issue.
     class Markdown < Listing
+      # Characters: no headline is longer, but a name may be.
+      LONGEST = 2000
+      private_constant :LONGEST
+
       # @param output [IO]
       def write(output)
         sections = [heading, totals, threads, pairs, blame, notes].reject(&:empty?)
@@ -73,7 +77,7 @@ module Headway
 
       # Names are the recorded program's and may hold what Markdown or HTML would take for its own.
       def plain(text)
-        clean = Summary::Text.name(text, 400)
+        clean = Summary::Text.name(text, LONGEST)
         clean.split(/(`[^`]*`)/).map { |part| part.start_with?("`") ? code(part[1..-2]) : escape(part) }.join
       end
 
