@@ -63,6 +63,13 @@ module Report
       answer.dig("result", "value")
     end
 
+    # Sends the page's form and waits for the page that answers: between the two there is none that could be asked.
+    def submit
+      before = @loaded.size
+      evaluate("document.forms[0].submit()")
+      receive until @loaded.size > before
+    end
+
     # Lets what was asked for be drawn.
     def settle
       evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
