@@ -58,12 +58,7 @@ class OffloadAsyncTest < Harness::IsolatedTest
 
     def test_the_one_liner_in_a_loop_leaves_its_pool_alone
       require "async"
-      own = OwnPool.new(0)
-      scheduler = Async::Scheduler.new(worker_pool: own)
-      Fiber.set_scheduler(scheduler)
-      scheduler.run { require("headway/async") && own.calls = 0 and File.stat(__FILE__) }
-      Fiber.set_scheduler(nil)
-      assert_equal 1, own.calls
+      assert_equal(1, calls_of_own_pool { |own| require("headway/async") && own.calls = 0 and File.stat(__FILE__) })
     end
 
     def test_an_async_without_pools_is_left_as_it_is
@@ -93,12 +88,7 @@ class OffloadAsyncTest < Harness::IsolatedTest
 
     def test_the_one_liner_leaves_other_pools_alone
       require "headway/async"
-      own = OwnPool.new(0)
-      scheduler = Async::Scheduler.new(worker_pool: own)
-      Fiber.set_scheduler(scheduler)
-      scheduler.run { File.stat(__FILE__) }
-      Fiber.set_scheduler(nil)
-      assert_equal 1, own.calls
+      assert_equal(1, calls_of_own_pool { File.stat(__FILE__) })
     end
 
     def test_a_task_that_is_stopped_and_one_that_times_out
@@ -203,6 +193,16 @@ class OffloadAsyncTest < Harness::IsolatedTest
     yield -> { exercise(pool) }
     assert_includes scheduler.singleton_class.ancestors, Headway::OffloadPool::Hook
     assert pool.closed?, "Async closes the pool it was given"
+  end
+
+  # How often a pool that the application gave its loop was asked while the block ran there.
+  def calls_of_own_pool
+    own = OwnPool.new(0)
+    scheduler = Async::Scheduler.new(worker_pool: own)
+    Fiber.set_scheduler(scheduler)
+    scheduler.run { yield own }
+    Fiber.set_scheduler(nil)
+    own.calls
   end
 
   # Operations that are long on any machine (each of deflate's fills 16 KiB) while a fiber ticks, and a stream of short ones.

@@ -81,12 +81,15 @@ module Headway
           raise UsageError, "#{words[1].scrub.inspect} is not expected here: dump takes one PATH" if words.size > 1
 
           path = words.first && Recorder::FileName.absolute(words.first)
-          puts ProcessArgument.ask(pid) { |client| client.dump(path) }
+          puts ProcessArgument.ask(pid) { |client| dump_of(client, path) }
           0
-        rescue UsageError => error
-          raise unless error.message.start_with?("no flight recorder")
+        end
 
-          raise UsageError, "#{error.message}: headway ctl #{pid} record start --mode flight begins one"
+        def dump_of(client, path)
+          client.dump(path)
+        rescue Control::ClientError => error
+          hint = ": headway ctl #{client.pid} record start --mode flight begins one" if error.no_flight_recorder?
+          raise UsageError, "#{error.message}#{hint}"
         end
 
         def setting(name, others = " or preempt")

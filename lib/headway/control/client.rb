@@ -9,7 +9,10 @@ require_relative "directory"
 module Headway
   module Control
     # Something is wrong with whom we ask, or with the answer. The message is one line for the user.
-    class ClientError < StandardError; end
+    class ClientError < StandardError
+      # @return [Boolean] whether there was nothing to dump: who asked can begin one, each in a way of its own
+      def no_flight_recorder? = message.start_with?("no flight recorder")
+    end
 
     # Asks one process. Each request has a connection of its own, and none is waited for longer than its limit.
     class Client

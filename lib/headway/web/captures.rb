@@ -158,7 +158,7 @@ module Headway
       def dump(client, part)
         client.dump(part)
       rescue Control::ClientError => error
-        hint = ": start one here or with Headway::Recorder.start(mode: :flight)" if error.message.start_with?("no flight recorder")
+        hint = ": start one here or with Headway::Recorder.start(mode: :flight)" if error.no_flight_recorder?
         raise Error.new(422, "#{error.message}#{hint}")
       end
 
