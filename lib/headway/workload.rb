@@ -58,6 +58,12 @@ module Headway
     # @return [Boolean] whether the program marked its requests
     def marked? = @facts[:marked].positive?
 
+    # @return [Boolean] whether those are Sidekiq's jobs
+    def jobs? = marked? && typical_process[:command].match?(/\bsidekiq\b/i)
+
+    # @return [String] what one of those counted is called
+    def thing = jobs? ? "job" : marked? ? "request" : "burst"
+
     # @return [Integer] recorded requests, or cycles
     def count = kinds.sum(&:count)
 

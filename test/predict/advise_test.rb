@@ -141,10 +141,12 @@ class AdviseTest < PredictCase
     Dir.chdir(@directory) { assert system("patch", "-p0", "-s", "-i", "advice.diff") } if system("command -v patch >/dev/null")
   end
 
-  def test_without_a_file_the_diff_says_what_was_and_what_is_to_be
-    diff = Headway::Advise::Changes.new(Headway::Workload.open(mixed(command: "sidekiq 8.0 app [0 of 5 busy]")), setting(5), setting(12)).diff
+  def test_without_a_file_the_diff_makes_one
+    sidekiq = changes_of("sidekiq 8.0 app [0 of 5 busy]", setting(5), setting(12)).diff
+    puma = changes_of("puma 8.0.2 (tcp://0.0.0.0:9292) [app]", setting(5), setting(3).with(processes: 2)).diff
 
-    assert_equal "--- config/sidekiq.yml\n+++ config/sidekiq.yml\n@@ -1,1 +1,1 @@\n-:concurrency: 5\n+:concurrency: 12\n", diff
+    assert_equal "--- /dev/null\n+++ config/sidekiq.yml\n@@ -0,0 +1,1 @@\n+:concurrency: 12\n", sidekiq
+    assert_equal "--- /dev/null\n+++ config/puma.rb\n@@ -0,0 +1,2 @@\n+threads 3, 3\n+workers 2\n", puma
   end
 
   def test_the_only_count_of_sidekiqs_file_is_changed_wherever_it_is
@@ -196,18 +198,36 @@ class AdviseTest < PredictCase
     assert_match(/ --record after\.headway -- /, json_of("advise", mixed(cpus: 1))["verify"].first)
   end
 
-  def test_headway_is_to_be_loaded_only_where_it_is_not
-    load = ->(command) { changes_of(command, setting(5), setting(5, policy: :fair)).words.grep(/load/) }
-    assert_equal ["load Headway in the server: gem \"headway\" in the Gemfile, and in config/puma.rb plugin :headway " \
-                  "(headway run does it for you)"], load["bundle exec puma"]
+  def test_headway_is_to_be_started_only_where_it_is_not
+    start = ->(command) { changes_of(command, setting(5), setting(5, policy: :fair)).words.grep(/Headway/) }
+    assert_equal ["see that the server starts Headway: gem \"headway\" in the Gemfile, and in config/puma.rb plugin :headway " \
+                  "(headway run does it for you)"], start["bundle exec puma"]
     FileUtils.mkdir_p(File.join(@directory, "config"))
     File.write(File.join(@directory, "config/puma.rb"), "# plugin :headway\nthreads 5, 5\n")
-    assert_equal 1, load["bundle exec puma"].size
+    assert_equal 1, start["bundle exec puma"].size
     File.write(File.join(@directory, "config/puma.rb"), "threads 5, 5\nplugin :headway\n")
-    assert_empty load["bundle exec puma"]
-    assert_match(/Headway::Sidekiq\.install\(config\)/, load["sidekiq 8.0 app [0 of 5 busy]"].first)
+    assert_empty start["bundle exec puma"]
     File.write(File.join(@directory, "Gemfile.lock"), "GEM\n  specs:\n    headway (0.1.0)\n    railties (8.1.0)\n")
-    assert_empty load["sidekiq 8.0 app [0 of 5 busy]"]
+    assert_empty start["bin/rails server"]
+  end
+
+  # Nothing else marks a job of Sidekiq's, and it starts Headway.
+  def test_in_sidekiq_marked_jobs_tell_that_headway_is_there
+    to_headway = [setting(5), setting(5, policy: :fair)]
+    assert_empty changes_of("sidekiq 8.0 app [0 of 5 busy]", *to_headway).words.grep(/Headway/)
+    unmarked = TraceEncoder.new(policy: "observe", command: "sidekiq 8.0 app [0 of 5 busy]")
+    path = write(unmarked.events([ns(0), 1, :known, 2], [ns(1), 1, :suspended], [ns(2), 1, :ready], [ns(2), 1, :resumed], [ns(3), 1, :suspended]).dropped(0, 0).end)
+    changes = Headway::Advise::Changes.new(Headway::Workload.open(path), *to_headway, directory: @directory)
+    assert_match(/Headway::Sidekiq\.install\(config\)/, changes.words.grep(/Headway/).first)
+  end
+
+  def test_what_sidekiq_does_is_called_jobs
+    path = mixed(command: "sidekiq 8.0 app [0 of 5 busy]")
+    [["advise", path, "--rate", "80"], ["advise", path, "--rate", "closed"], ["advise", path, "--rate", "90000"], ["predict", path, "--rate", "90000"]].each do |words|
+      _, out, = run_cli(*words)
+      assert_match(%r{jobs/s}, out)
+      refute_match(/request|:;/, out)
+    end
   end
 
   def test_variables_that_are_no_longer_wanted
@@ -257,7 +277,7 @@ class AdviseTest < PredictCase
     end
     path = write(encoder.events(*events).dropped(0, 0).end)
 
-    assert_match(/^the current setting comes out too slow for as many requests as it answered: .*--rate closed/, json_of("advise", path)["cautions"].join("\n"))
+    assert_match(/^the current setting comes out too slow for as many requests as were recorded: .*--rate closed/, json_of("advise", path)["cautions"].join("\n"))
     assert_match(/^Note: too slow: .*--rate closed/, run_cli("predict", path)[1])
     refute_match(/--rate closed/, run_cli("predict", path, "--rate", "150")[1])
   end

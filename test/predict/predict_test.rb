@@ -81,7 +81,7 @@ class PredictTest < PredictCase
     _, threads, = run_cli("predict", orders, "--rate", "400", "--threads", "1")
     _, gvl, = run_cli("predict", orders, "--rate", "700", "--threads", "8")
 
-    assert_match(/^Note: too slow: requests arrive faster than that setting answers them\.$/, threads)
+    assert_match(/^Note: too slow: requests arrive faster than that setting does them\.$/, threads)
     assert_match(/^Note: too slow: .*for want of the GVL: ask for more processes/, gvl)
   end
 

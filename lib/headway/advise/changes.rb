@@ -22,7 +22,7 @@ module Headway
                    words: { threads: [/(?<=\s)(?:-c ?|--concurrency[ =])\K\d+(?!\S)/, ->(count) { count.to_s }] })
       ].freeze
       # Where Headway is in the server already.
-      PLUGIN = /\A\s*(plugin[\s(]+:headway\b|Headway::Sidekiq\.install\b)/
+      PLUGIN = /\A\s*plugin[\s(]+:headway\b/
       # A part of Sidekiq's threads with a count of their own.
       CAPSULES = /\A\s*:?capsules:/
       # Lines around a change.
@@ -34,6 +34,7 @@ module Headway
       # @param to [Predict::Setting]
       # @param directory [String] where the server's file is looked for
       def initialize(workload, from, to, directory: ".")
+        @workload = workload
         @command = workload.typical_process[:command]
         server = SERVERS.find { |one| one.command.match?(@command) }
         @line = CommandLine.new(@command, server&.words || {})
@@ -54,7 +55,7 @@ module Headway
         words << "use #{@to.threads} threads instead of #{@from.threads}" if threads? && !@server
         words << "see that #{@server.file} makes #{@to.threads} threads of #{@from.threads}: it has several counts" if threads? && several?
         words << "see that pools of connections (database, Redis) have #{@to.threads} for each process" if @to.threads > @from.threads
-        words << "load Headway in the server: #{loading} (headway run does it for you)" if to_headway? && !headway_there?
+        words << "see that the server starts Headway: #{starting} (headway run does it for you)" if to_headway? && !headway_there?
         words
       end
 
@@ -89,7 +90,7 @@ module Headway
         of_gem && (program.include?("/bundle/") || lock.any?) ? ["bundle exec #{name}", *arguments].join(" ") : given
       end
 
-      def loading
+      def starting
         case @server&.name
         when "Puma" then "gem \"headway\" in the Gemfile, and in #{@server.file} plugin :headway"
         when "Sidekiq" then "gem \"headway\" in the Gemfile, and where Sidekiq is configured Headway::Sidekiq.install(config)"
@@ -97,8 +98,9 @@ module Headway
         end
       end
 
-      # By the server's file, or as a Rails application's gem. Policy observe, which overrides both, doesn't show it in the trace.
-      def headway_there? = file.to_a.any?(PLUGIN) || (bundled?("headway") && bundled?("railties"))
+      # By the server's file, by what marks Sidekiq's jobs, or as a Rails application's gem. Policy observe, which overrides them, doesn't
+      # show it in the trace.
+      def headway_there? = file.to_a.any?(PLUGIN) || @workload.jobs? || (bundled?("headway") && bundled?("railties"))
 
       def bundled?(gem) = lock.any?(/\A +#{gem} \(/)
 
@@ -122,9 +124,9 @@ module Headway
       def server_diff
         return unless @server && lines.any? && !several?
 
-        old = file || lines.map { |_, line, from,| "#{line.call(from)}\n" }
+        old = file.to_a
         new = lines.reduce(old) { |all, (pattern, line, _, to)| replace(all, pattern, line.call(to)) }
-        unified(@server.file, old, new)
+        unified(old, new)
       end
 
       # Those that change: how it is found in the file, how it is written, its count before and after.
@@ -159,7 +161,7 @@ module Headway
       end
 
       # Lines stay in their order: changed in their place, or added at the end. One hunk, from the first change to the last.
-      def unified(name, old, new)
+      def unified(old, new)
         changed = (0...[old.size, new.size].max).reject { |i| old[i] == new[i] }
         return if changed.empty?
 
@@ -168,7 +170,7 @@ module Headway
         body = Array.new([old.size, new.size].max) do |i|
           old[i] == new[i] ? " #{old[i]}" : [*("-#{old[i]}" if i < old.size), *("+#{new[i]}" if i < new.size)]
         end
-        "--- #{name}\n+++ #{name}\n@@ -#{span(first, old)} +#{span(first, new)} @@\n#{body.flatten.map { |line| ended(line) }.join}"
+        "--- #{file ? @server.file : "/dev/null"}\n+++ #{@server.file}\n@@ -#{span(first, old)} +#{span(first, new)} @@\n#{body.flatten.map { |line| ended(line) }.join}"
       end
 
       def ended(line) = line.end_with?("\n") ? line : "#{line}\n\\ No newline at end of file\n"

@@ -112,7 +112,7 @@ module Headway
 
       def damage = @workload.facts[:processes].filter_map { |process| process[:damage] }.first
 
-      def things = @workload.marked? ? "requests" : "bursts"
+      def things = "#{@workload.thing}s"
 
       def delays_grow? = @ratio && @ratio > DELAYS_GROW
 
@@ -132,7 +132,7 @@ module Headway
         return if idle.zero?
 
         threads = idle + @workload.processes.sum { |process| process[:workers] }
-        "#{idle} of #{threads} threads of the pool had no request as long as this was recorded: figures are of the #{@workload.threads} " \
+        "#{idle} of #{threads} threads of the pool had no #{@workload.thing} as long as this was recorded: figures are of the #{@workload.threads} " \
           "of each process that had"
       end
 
@@ -164,7 +164,7 @@ module Headway
 
       def unnamed
         count = @workload.kinds.sum { |kind| kind.name == NAMELESS_REQUEST ? kind.count : 0 }
-        "the trace lacks the names of #{count} of #{@workload.count} requests: they count as one class, #{NAMELESS_REQUEST}" if count.positive?
+        "the trace lacks the names of #{count} of #{@workload.count} #{things}: they count as one class, #{NAMELESS_REQUEST}" if count.positive?
       end
 
       def damaged
