@@ -77,6 +77,23 @@ class RunRecordTest < Minitest::Test
     end
   end
 
+  def test_a_command_that_starts_no_ruby_is_told_to_leave_no_trace
+    in_directory do |directory|
+      result = headway("run", "--record=out.headway", "--", "sh", "-c", "exit 3", chdir: directory)
+
+      assert_equal ["", "headway: the command left no trace (did it start a Ruby that Headway supports?)\n", 3],
+                   [result.out, result.err, result.status.exitstatus]
+      assert_empty Dir.children(directory)
+    end
+  end
+
+  def test_a_shell_that_starts_a_ruby_leaves_its_trace
+    in_directory do |directory|
+      assert_quiet_success headway("run", "--record=out.headway", "--", "sh", "-c", "#{RbConfig.ruby} -e 1; true", chdir: directory)
+      assert_equal 1, Dir.children(directory).size
+    end
+  end
+
   # In a directory each trace has a name of its own, and would stay.
   def test_what_only_looked_for_the_program_leaves_no_trace
     in_directory do |directory|

@@ -7,7 +7,9 @@ module Headway
     # Finds what COMMAND of `headway run` means.
     module Command
       SHEBANG_RUBY = /\A#!.*\bj?ruby/.freeze
-      private_constant :SHEBANG_RUBY
+      # What Rubies are called: ruby3.4, jruby, truffleruby.
+      RUBY = /ruby[\d.]*\z/.freeze
+      private_constant :SHEBANG_RUBY, :RUBY
 
       class << self
         # A Ruby script is run with the Ruby that runs Headway, whatever its first line says: that one is known to
@@ -27,6 +29,10 @@ module Headway
           check_executable(name, file)
           [[file, name], arguments]
         end
+
+        # @param command [Array(Array(String, String), Array<String>)] as {resolve} returns it
+        # @return [Boolean] whether it starts a Ruby without fail
+        def ruby?(command) = RUBY.match?(File.basename(command.first.first))
 
         private
 

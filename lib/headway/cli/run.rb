@@ -9,8 +9,12 @@ require_relative "supervision"
 module Headway
   module CLI
     # `headway run`: sets the environment and becomes the command. Exit status, signals, standard streams and the
-    # terminal are the command's own, because this process is the command from then on.
+    # terminal are the command's own, because this process is the command from then on. Where something is to be said after it, a
+    # report or that a program which may be no Ruby left no trace, the command is a child, and {Supervision} passes all that on.
     module Run
+      NO_TRACE = "the command left no trace (did it start a Ruby that Headway supports?)"
+      private_constant :NO_TRACE
+
       class << self
         # @param argv [Array<String>]
         # @return [Integer] never, unless the command cannot be started
@@ -20,13 +24,15 @@ module Headway
           command = Command.resolve(words)
           files = TraceFiles.new(options[:record], options[:report])
           options[:record] = files.record
-          return supervise(options, command, files) if options[:report] && !Settings.disabled?
+          return supervise(options, command, files) if supervised?(options, command) && !Settings.disabled?
 
           files.clean_up
           become(options, command)
         end
 
         private
+
+        def supervised?(options, command) = options[:report] || (options[:record] && !Command.ruby?(command))
 
         def become(options, command)
           program, arguments = command
@@ -40,19 +46,21 @@ module Headway
         def supervise(options, command, files)
           begin
             status = Supervision.run { become(options, command) }
-            write_report(files)
+            files.report ? write_report(files) : say_no_trace(files)
           ensure
             files.clean_up
           end
           Supervision.end_like(status)
         end
 
+        def say_no_trace(files) = files.written.empty? && CLI.say(NO_TRACE)
+
         # The command's status is the command's, whatever becomes of the report.
         def write_report(files)
           require_relative "../trace"
           require_relative "../report"
           paths = files.written
-          return CLI.say("no report: the command left no trace (did it start a Ruby that Headway supports?)") if paths.empty?
+          return CLI.say("no report: #{NO_TRACE}") if paths.empty?
 
           Headway::Report.html(Headway::Trace.open(*paths, lanes: true), files.report)
           CLI.say("report written to #{files.report}")
