@@ -22,7 +22,11 @@ module Headway
   module AsyncOverlay
     # Falcon reads config.ru, and with it whatever the application requires, in the loop that is to serve it.
     def self.join(scheduler)
-      return if scheduler.closed? || scheduler.instance_variable_get(:@worker_pool)
+      return if scheduler.closed?
+
+      # Its run has begun; its turns are still to come.
+      scheduler.define_singleton_method(:run_once) { |*timeout| Headway.interactive { super(*timeout) } }
+      return if scheduler.instance_variable_get(:@worker_pool)
 
       scheduler.instance_variable_set(:@worker_pool, OffloadPool.new)
       scheduler.singleton_class.prepend(OffloadPool::Hook)
