@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pathname"
 require "harness/recorder_test"
 
 # What goes wrong stops the recording, is said once, and leaves the program alone.
@@ -159,6 +160,26 @@ class RecorderTroubleTest < Harness::RecorderTest
       assert_equal 1, error.message.lines.size
     end
     refute Headway::Recorder.recording?
+  end
+
+  def test_what_is_no_file_s_name
+    Dir.mktmpdir do |directory|
+      IO.pipe do |pipes|
+        [$stdout.fileno, $stdin, STDOUT, *pipes].each do |file|
+          [-> { Headway::Recorder.start(file: file) }, -> { Headway::Recorder.dump(file) }].each do |record|
+            error = Dir.chdir(directory) { assert_raises(Headway::SettingError, &record) }
+            assert_equal "file is #{file.inspect}: give a file's name", error.message
+          end
+        end
+      end
+      assert_empty Dir.children(directory)
+    end
+  end
+
+  def test_a_file_or_a_path_is_its_name
+    File.open(file, "wb") do |io|
+      [io, Pathname(file)].each { |one| assert_equal file, Headway::Recorder::FileName.resolve(one) }
+    end
   end
 
   def test_a_dump_that_cannot_be

@@ -19,9 +19,9 @@ module Headway
         # @param path [String, #to_path] a file; a directory: one that is there, or a path that ends with a slash. In a file's name (not
         #   in its directory's) %h is the host, %p the process id, %t the time, %% a percent sign
         # @return [String] a file's absolute path
-        # @raise [SettingError] there is another character after a %
+        # @raise [SettingError] it is no name, or there is another character after a %
         def resolve(path)
-          path = pattern(File.path(path))
+          path = pattern(name(path, "file"))
           File.join(File.dirname(path), File.basename(path).gsub(PLACE) { fill($1, path) })
         end
 
@@ -39,9 +39,9 @@ module Headway
         # @param path [String, #to_path]
         # @param from [String] what has that value, for the error
         # @return [String]
-        # @raise [SettingError] there is no current directory
+        # @raise [SettingError] it is no name, or there is no current directory
         def absolute(path, from: "file")
-          path = File.path(path)
+          path = name(path, from)
           return File.expand_path(path) if path.start_with?("/") || in_a_home?(path)
 
           File.absolute_path(path, Dir.pwd.force_encoding(path.encoding))
@@ -68,6 +68,15 @@ module Headway
         end
 
         private
+
+        # An IO that is no File has a name, too, such as <STDOUT>, but no file of that name.
+        def name(path, from)
+          raise TypeError if path.is_a?(IO) && !path.is_a?(File)
+
+          File.path(path)
+        rescue TypeError
+          raise SettingError, "#{from} is #{path.inspect[0, 200]}: give a file's name"
+        end
 
         # As to a shell: where there is no user of that name, a ~ is a character like any other.
         def in_a_home?(path)
