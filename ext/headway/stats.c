@@ -96,11 +96,7 @@ process_hash(void)
 {
     struct hw_scheduler *scheduler = &hw_runtime.scheduler;
     pthread_mutex_lock(&hw_runtime.lock);
-    uint64_t now = hw_now_ns();
-    struct hw_figures copy = hw_figures_of(&scheduler->account);
-    for (struct hw_thread *thread = scheduler->threads; thread; thread = thread->next) {
-        if (now > thread->since_ns) copy.time_ns[thread->state] += now - thread->since_ns;
-    }
+    struct hw_figures copy = hw_figures_of_all(scheduler, hw_now_ns());
     unsigned living = scheduler->living;
     uint64_t preemptions = scheduler->preemptions, retries = scheduler->retries;
     uint64_t parks = hw_runtime.parks, park_timeouts = hw_runtime.park_timeouts;

@@ -10,9 +10,9 @@ module Headway
     end
 
     # @param error [Exception]
-    # @return [String] the same, without what Ruby adds to the system's own words: its function and the path
+    # @return [String] the same, without what Ruby adds to the system's own words: its function, the path, a single word
     def self.of(error)
-      line(error).sub(/ @ \w+( - .*)?\z| - [a-z]+\z/, "")
+      line(error).sub(%r{ @ \w+( - .*)?\z| - (/.*|\S+)\z}, "")
     end
   end
   private_constant :Reason

@@ -2,6 +2,7 @@
 
 require_relative "base"
 require_relative "draft"
+require_relative "reason"
 require_relative "report/document"
 
 module Headway
@@ -103,7 +104,7 @@ module Headway
       end
 
       def cannot_write(path, error)
-        "cannot write #{path.scrub}: #{error.message[/\A[^@]+/].sub(/ - .*/m, "").strip}"
+        "cannot write #{path.scrub}: #{Reason.of(error)}"
       end
     end
   end

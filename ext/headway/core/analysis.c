@@ -3,6 +3,7 @@
 
 #include "analysis_pass.h"
 #include "event_stream.h"
+#include "room.h"
 #include "trace_bytes.h"
 #include "trace_format.h"
 
@@ -46,20 +47,9 @@ hw_analysis_free(struct hw_analysis *analysis)
 bool
 hw_pass_room(struct hw_pass *pass, void *array, uint32_t count, uint32_t *capacity, uint32_t most, size_t size)
 {
-    if (count < *capacity) return true;
-    if (count >= most) return false;
-    uint32_t larger = *capacity ? *capacity * 2 : 16;
-    if (larger > most) larger = most;
-    void *entries;
-    memcpy(&entries, array, sizeof(entries));
-    entries = realloc(entries, larger * size);
-    if (!entries) {
-        pass->failed = true;
-        return false;
-    }
-    memcpy(array, &entries, sizeof(entries));
-    *capacity = larger;
-    return true;
+    if (hw_room(array, count, capacity, most, size)) return true;
+    if (count < most) pass->failed = true;
+    return false;
 }
 
 uint64_t

@@ -127,12 +127,8 @@ add_totals(struct hw_runtime *rt, struct hw_text *answer)
     uint64_t bounds_ns[HW_WAIT_BUCKETS + 1], at_most[HW_WAIT_BUCKETS + 1];
     for (uint32_t i = 0; i <= HW_WAIT_BUCKETS; i++) bounds_ns[i] = hw_wait_bucket_from_ns(i);
     pthread_mutex_lock(&rt->lock);
-    uint64_t now = hw_now_ns();
-    struct hw_figures figures = hw_figures_of(&scheduler->account);
+    struct hw_figures figures = hw_figures_of_all(scheduler, hw_now_ns());
     hw_histogram_cumulative(&scheduler->account.wait, bounds_ns, HW_WAIT_BUCKETS + 1, at_most);
-    for (struct hw_thread *thread = scheduler->threads; thread; thread = thread->next) {
-        if (now > thread->since_ns) figures.time_ns[thread->state] += now - thread->since_ns;
-    }
     struct { const char *name; uint64_t value; } counters[] = {
         { "preemptions", scheduler->preemptions }, { "parks", rt->parks },   { "park_timeouts", rt->park_timeouts },
         { "pulls", atomic_load_explicit(&rt->pulled, memory_order_relaxed) }, { "retries", scheduler->retries },

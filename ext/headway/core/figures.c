@@ -25,3 +25,13 @@ hw_figures_of(const struct hw_account *account)
     memcpy(figures.time_ns, account->time_ns, sizeof(figures.time_ns));
     return figures;
 }
+
+struct hw_figures
+hw_figures_of_all(const struct hw_scheduler *scheduler, uint64_t now)
+{
+    struct hw_figures figures = hw_figures_of(&scheduler->account);
+    for (struct hw_thread *thread = scheduler->threads; thread; thread = thread->next) {
+        if (now > thread->since_ns) figures.time_ns[thread->state] += now - thread->since_ns;
+    }
+    return figures;
+}

@@ -2,7 +2,7 @@
 #ifndef HW_FIGURES_H
 #define HW_FIGURES_H
 
-#include "thread.h"
+#include "scheduler.h"
 
 struct hw_spread {
     uint64_t count, p50_ns, p99_ns, max_ns;
@@ -14,5 +14,8 @@ struct hw_figures {
 };
 
 struct hw_figures hw_figures_of(const struct hw_account *account);
+
+/* Of all threads, those that have ended too, until now. Under the runtime's lock. */
+struct hw_figures hw_figures_of_all(const struct hw_scheduler *scheduler, uint64_t now);
 
 #endif

@@ -1,5 +1,6 @@
 #include "workload.h"
 
+#include "room.h"
 #include "workload_tracks.h"
 
 #include <stdlib.h>
@@ -24,28 +25,12 @@ hw_workload_free(struct hw_workload *w)
     hw_workload_init(w);
 }
 
-/* Room for one more of an array's entries. */
-static bool
-room(void *array, uint32_t count, uint32_t *capacity, size_t size)
-{
-    if (count < *capacity) return true;
-    if (*capacity > UINT32_MAX / 2) return false;
-    uint32_t larger = *capacity ? *capacity * 2 : 16;
-    void *entries;
-    memcpy(&entries, array, sizeof(entries));
-    entries = realloc(entries, larger * size);
-    if (!entries) return false;
-    memcpy(array, &entries, sizeof(entries));
-    *capacity = larger;
-    return true;
-}
-
 /* -- building ------------------------------------------------------------------------------------------------------------ */
 
 static uint32_t
 add_class(struct hw_workload *w, const char *name, size_t length, bool of_threads)
 {
-    if (!room(&w->classes, w->class_count, &w->class_capacity, sizeof(*w->classes))) return UINT32_MAX;
+    if (!hw_room(&w->classes, w->class_count, &w->class_capacity, UINT32_MAX, sizeof(*w->classes))) return UINT32_MAX;
     struct hw_request_class *class = &w->classes[w->class_count];
     memset(class, 0, sizeof(*class));
     memcpy(class->name, name, length);
@@ -85,7 +70,7 @@ hw_workload_thread_class(struct hw_workload *w, const char *name, size_t length)
 uint32_t
 hw_workload_request(struct hw_workload *w, uint32_t class)
 {
-    if (!room(&w->requests, w->request_count, &w->request_capacity, sizeof(*w->requests))) return UINT32_MAX;
+    if (!hw_room(&w->requests, w->request_count, &w->request_capacity, UINT32_MAX, sizeof(*w->requests))) return UINT32_MAX;
     w->requests[w->request_count] = (struct hw_request){ .first_step = w->step_count, .class = class, .track = UINT32_MAX };
     return w->request_count++;
 }
@@ -102,7 +87,7 @@ hw_workload_step(struct hw_workload *w, enum hw_step_kind kind, uint64_t length_
         return true;
     }
     if (length_ns > HW_STEP_LONGEST_NS) length_ns = HW_STEP_LONGEST_NS;
-    if (!room(&w->steps, w->step_count, &w->step_capacity, sizeof(*w->steps))) return false;
+    if (!hw_room(&w->steps, w->step_count, &w->step_capacity, UINT32_MAX, sizeof(*w->steps))) return false;
     w->steps[w->step_count++] = (struct hw_step){ .kind = kind, .load = load > HW_LOADS_MOST ? HW_LOADS_MOST : load,
                                                   .length_ns = length_ns };
     request->steps++;

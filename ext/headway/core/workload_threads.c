@@ -4,6 +4,7 @@
 #include "workload_threads.h"
 
 #include "clock.h"
+#include "room.h"
 
 #include <stdlib.h>
 
@@ -19,17 +20,8 @@ hw_reading_thread(struct reading *r, uint32_t number)
     uint64_t *place = hw_number_map_find(&r->thread_at, number);
     if (place) return &r->threads[*place];
     if (r->thread_count == THREADS_MOST) return NULL;
-    if (r->thread_count == r->thread_capacity) {
-        uint32_t larger = r->thread_capacity ? r->thread_capacity * 2 : 16;
-        struct reading_thread *threads = realloc(r->threads, larger * sizeof(*threads));
-        if (!threads) {
-            r->failed = true;
-            return NULL;
-        }
-        r->threads = threads;
-        r->thread_capacity = larger;
-    }
-    place = hw_number_map_put(&r->thread_at, number);
+    bool room = hw_room(&r->threads, r->thread_count, &r->thread_capacity, THREADS_MOST, sizeof(*r->threads));
+    place = room ? hw_number_map_put(&r->thread_at, number) : NULL;
     if (!place) {
         r->failed = true;
         return NULL;
@@ -49,15 +41,9 @@ collect(struct reading *r, struct reading_thread *t, enum hw_step_kind kind, uin
         last->length_ns += length_ns;
         return;
     }
-    if (t->step_count == t->step_capacity) {
-        uint32_t larger = t->step_capacity ? t->step_capacity * 2 : 16;
-        struct collected *steps = realloc(t->steps, larger * sizeof(*steps));
-        if (!steps) {
-            r->failed = true;
-            return;
-        }
-        t->steps = steps;
-        t->step_capacity = larger;
+    if (!hw_room(&t->steps, t->step_count, &t->step_capacity, UINT32_MAX, sizeof(*t->steps))) {
+        r->failed = true;
+        return;
     }
     t->steps[t->step_count++] = (struct collected){ kind, t->load, length_ns };
 }
@@ -95,13 +81,7 @@ static uint32_t
 new_track(struct reading *r, struct reading_thread *t)
 {
     struct hw_workload *w = r->workload;
-    if (w->track_count == w->track_capacity) {
-        uint32_t larger = w->track_capacity ? w->track_capacity * 2 : 16;
-        struct hw_track *tracks = realloc(w->tracks, larger * sizeof(*tracks));
-        if (!tracks) return NONE;
-        w->tracks = tracks;
-        w->track_capacity = larger;
-    }
+    if (!hw_room(&w->tracks, w->track_count, &w->track_capacity, UINT32_MAX, sizeof(*w->tracks))) return NONE;
     struct hw_trace_text name = hw_reading_name(r, t);
     if (name.length == 0) name = (struct hw_trace_text){ "(thread)", 8 };
     w->tracks[w->track_count] = (struct hw_track){ .class = hw_workload_thread_class(w, name.bytes, name.length),

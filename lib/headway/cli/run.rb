@@ -40,7 +40,7 @@ module Headway
           say_off(options) if variables.empty?
           exec(variables, program, *arguments)
         rescue SystemCallError => error
-          raise UsageError, "#{program.first} cannot be started: #{reason(error)}"
+          raise UsageError, "#{program.first} cannot be started: #{Reason.of(error)}"
         end
 
         def supervise(options, command, files)
@@ -98,11 +98,6 @@ module Headway
           CLI.say(Settings.odd_switch) if Settings.odd_switch
           wanted = options[:summary] ? "summary" : options[:record] && "trace"
           CLI.say("HEADWAY=0 is set, so the command runs without Headway and without a #{wanted}") if wanted
-        end
-
-        # The system's words without the path that Ruby appends to them.
-        def reason(error)
-          error.message.sub(/ - .*/m, "")
         end
       end
     end

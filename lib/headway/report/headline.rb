@@ -27,10 +27,7 @@ module Headway
       # From this share of the time on, garbage collection is worth a sentence.
       MUCH_GC = 0.1
       IDLE = 0.02
-      # Of a path, what tells files apart.
-      PARTS = 2
-      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :LONG_BURST_S, :MINOR, :TELLING, :MOSTLY, :WAKING_S, :MUCH_GC,
-                       :IDLE, :PARTS
+      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :LONG_BURST_S, :MINOR, :TELLING, :MOSTLY, :WAKING_S, :MUCH_GC, :IDLE
 
       # @param data [Hash] as {Trace#to_h} returns it
       # @return [String]
@@ -185,10 +182,7 @@ module Headway
         rows.select { |row| row[:ready_s] >= MINOR * most }.max_by { |row| share(row) }
       end
 
-      def code(method)
-        line = @behind.line_of(method)
-        Summary::Text.plain("`#{method}`#{" (#{line.split("/").last(PARTS).join("/")})" if line}")
-      end
+      def code(method) = Labels.code(method, @behind.line_of(method))
 
       def turns(rows)
         worst = rows.max_by { |row| share(row) }

@@ -13,7 +13,9 @@ module Headway
       OTHERS = "other threads"
       # What the recorder writes where a function has no file.
       C_FUNCTION = "<cfunc>"
-      private_constant :PART_OF, :NOBODY, :OTHERS, :C_FUNCTION
+      # Of a path, what tells files apart.
+      PARTS = 2
+      private_constant :PART_OF, :NOBODY, :OTHERS, :C_FUNCTION, :PARTS
 
       # @param data [Hash] as {Trace#to_h} returns it
       def initialize(data)
@@ -49,6 +51,12 @@ module Headway
         return "" if file.empty? || file == C_FUNCTION
 
         frame[:line].to_i.positive? ? "#{file}:#{frame[:line]}" : file
+      end
+
+      # @param place [String, nil] `file:line`
+      # @return [String] a method as a sentence names it
+      def self.code(method, place)
+        Summary::Text.plain("`#{method}`#{" (#{place.split("/").last(PARTS).join("/")})" if place}")
       end
 
       # What is evaluated may be said to be in a file of any name, also of one that no file can have.

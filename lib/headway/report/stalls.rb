@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
+require_relative "labels"
+
 module Headway
   module Report
     # Turns of an event loop that were too long, as {FiberScheduler} marks them: all that runs on the loop stood still, though
     # nobody need have waited for the GVL.
     class Stalls
       MARK = /\Aloop stall of (\d+) ms: (?:(.+):(\d+):in [`'](.+)'\z)?/m
-      # Of a path, what tells files apart.
-      PARTS = 2
-      private_constant :MARK, :PARTS
+      private_constant :MARK
 
       # @param data [Hash] as {Trace#to_h} returns it
       # @param busy [Busy]
@@ -37,7 +37,7 @@ module Headway
 
       def place(stalls)
         _, _, file, line, method = stalls.first.to_a
-        method ? Summary::Text.plain(" in `#{method}` (#{file.split("/").last(PARTS).join("/")}:#{line})") : ""
+        method ? " in #{Labels.code(method, "#{file}:#{line}")}" : ""
       end
 
       def duration(seconds) = Summary::Text.duration(seconds)
