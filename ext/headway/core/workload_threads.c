@@ -240,7 +240,10 @@ hw_reading_preempt(struct reading *r, struct reading_thread *t)
 void
 hw_reading_begin_mark(struct reading *r, struct reading_thread *t, uint32_t string)
 {
-    if (t->depth++ > 0) return;
+    if (t->depth++ > 0) {
+        t->alike += string == t->outermost;
+        return;
+    }
     leave_state(r, t);
     t->since_ns = r->now_ns;
     if (t->last_request == NONE) drop_track(r, t);
@@ -263,12 +266,24 @@ class_of(struct reading *r, uint32_t string)
     return (uint32_t)*place;
 }
 
-/* Marks nest. One that ends although others inside it haven't: their ends went missing. */
+/* Marks nest, also those of one name. One that ends although others inside it haven't: their ends went missing; so may have its own
+ * once events were dropped, and then the next of its name is taken for it. */
+static bool
+ends_request(const struct reading *r, struct reading_thread *t, uint32_t string)
+{
+    if (t->depth == 0) return false;
+    t->depth--;
+    if (string != t->outermost) return t->depth == 0;
+    if (t->alike == 0 || r->process->dropped > 0) return true;
+    t->alike--;
+    return false;
+}
+
 void
 hw_reading_end_mark(struct reading *r, struct reading_thread *t, uint32_t string)
 {
-    if (t->depth == 0 || (t->depth-- > 1 && string != t->outermost)) return;
-    t->depth = 0;
+    if (!ends_request(r, t, string)) return;
+    t->depth = t->alike = 0;
     leave_state(r, t);
     t->since_ns = r->now_ns;
     r->in_request--;

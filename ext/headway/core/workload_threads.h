@@ -28,6 +28,7 @@ struct reading_thread {
     uint32_t load;              /* of the delay it is in */
     bool delayed;               /* counted among those in a delay */
     uint32_t depth, outermost;  /* open marks; the name of the outermost */
+    uint32_t alike;             /* marks of that name open inside it */
     uint32_t last_request;      /* HW_READING_NONE */
     uint32_t track;             /* its cycles'; HW_READING_NONE: none yet */
 };

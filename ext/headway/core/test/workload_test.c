@@ -22,7 +22,7 @@ clean_up(void)
 
 /* Times in microseconds from 0. */
 static void
-read_trace(const struct hw_trace_event *events, size_t count)
+read_lossy_trace(uint64_t dropped, const struct hw_trace_event *events, size_t count)
 {
     struct hw_trace_damage damage;
     test_clean_up = clean_up;
@@ -33,10 +33,16 @@ read_trace(const struct hw_trace_event *events, size_t count)
     CHECK(hw_write_events(&buffer, events, count));
     CHECK(hw_write_thread(&buffer, 7, "ticker", 6, "", 0)); /* names may come late */
     CHECK(hw_write_thread(&buffer, 8, "ticker", 6, "", 0));
-    CHECK(hw_write_dropped(&buffer, 3, 0));
+    CHECK(hw_write_dropped(&buffer, dropped, 0));
     CHECK(hw_write_end(&buffer));
     CHECK(hw_workload_read(&work, trace_file(buffer.bytes, buffer.length), UINT64_MAX, &damage));
     CHECK(hw_workload_finish(&work));
+}
+
+static void
+read_trace(const struct hw_trace_event *events, size_t count)
+{
+    read_lossy_trace(3, events, count);
 }
 
 static void
@@ -102,6 +108,31 @@ TEST(a_part_is_no_request_wherever_it_is)
     CHECK_EQUAL(1, work.marked);
     CHECK_EQUAL(10 * HW_NS_PER_US, work.requests[0].latency_ns);
     CHECK_EQUAL(1, work.processes[0].requests);
+    clean_up();
+}
+
+/* A method that calls itself, say. */
+static const struct hw_trace_event alike[] = {
+    EVENT(AT(0), 1, KNOWN, .value = HW_RUNNING), EVENT(AT(10), 1, MARK_BEGIN, .value = 1), EVENT(AT(20), 1, MARK_BEGIN, .value = 2),
+    EVENT(AT(30), 1, MARK_BEGIN, .value = 1), EVENT(AT(40), 1, MARK_END, .value = 1), EVENT(AT(50), 1, MARK_END, .value = 2),
+    EVENT(AT(60), 1, MARK_BEGIN, .value = 1), EVENT(AT(70), 1, MARK_END, .value = 1), EVENT(AT(80), 1, MARK_END, .value = 1),
+    EVENT(AT(90), 1, MARK_BEGIN, .value = 1), EVENT(AT(95), 1, MARK_END, .value = 1), EVENT(AT(99), 1, KNOWN, .value = HW_RUNNING),
+};
+
+TEST(marks_of_one_name_nest)
+{
+    read_lossy_trace(0, alike, COUNT(alike));
+    CHECK_EQUAL(2, work.marked);
+    CHECK_EQUAL(70 * HW_NS_PER_US, work.requests[0].latency_ns);
+    CHECK_EQUAL(5 * HW_NS_PER_US, work.requests[1].latency_ns);
+    clean_up();
+}
+
+TEST(where_events_were_dropped_an_end_is_the_end)
+{
+    read_lossy_trace(1, alike, COUNT(alike));
+    CHECK_EQUAL(3, work.marked);
+    CHECK_EQUAL(30 * HW_NS_PER_US, work.requests[0].latency_ns);
     clean_up();
 }
 
@@ -373,6 +404,7 @@ TEST(reading_may_be_given_up_at_any_moment)
 }
 
 TESTS({ "request", a_request_is_what_was_marked_without_its_waits }, { "part", a_part_is_no_request_wherever_it_is },
+      { "alike", marks_of_one_name_nest }, { "alike, dropped", where_events_were_dropped_an_end_is_the_end },
       { "idle", idle_threads_are_those_named_as_one_that_did_requests },
       { "workers", threads_that_work_one_after_another_are_no_larger_pool },
       { "tracks", threads_without_marks_are_tracks },
