@@ -56,6 +56,8 @@ void hw_record_thread_end(VALUE thread, const struct hw_thread *record, VALUE na
 
 /* mark.c */
 void hw_mark_init(VALUE headway, VALUE native);
+VALUE hw_begin_span(VALUE name); /* nil when nothing records */
+void hw_end_span(VALUE begun, VALUE name); /* what hw_begin_span returned, and a better name or nil; on any thread */
 
 /* collections.c */
 void hw_collections_attend(void); /* takes or gives up the hook, after Headway or a recording was started or stopped; with the GVL */
@@ -79,9 +81,9 @@ void hw_stall_init(VALUE native);
 void hw_stats_init(VALUE native);
 bool hw_read_account(VALUE thread, uint64_t now, uint64_t *time_ns); /* by state; false: Headway doesn't know the thread, or isn't started */
 
-/* work_times.c */
-void hw_work_times_init(VALUE native);
-void hw_work_times_read(VALUE times, uint64_t *time_ns); /* what each state took of the work, as it was seen last */
+/* work.c */
+void hw_work_init(VALUE native);
+void hw_work_times(VALUE work, uint64_t *time_ns); /* what each state took of it, as it was seen last */
 
 /* work_sums.c */
 void hw_work_sums_init(VALUE native);

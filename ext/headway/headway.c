@@ -235,7 +235,7 @@ Init_headway(void)
     rb_define_singleton_method(native, "signal_lost?", signal_lost_p, 0);
     rb_define_singleton_method(native, "pass", hw_pass, 0);
     hw_stats_init(native);
-    hw_work_times_init(native);
+    hw_work_init(native);
     hw_work_sums_init(native);
     hw_metered_init(native);
     hw_metrics_init(native);

@@ -85,7 +85,7 @@ mark(VALUE self, VALUE name)
 #define BITS(value, count) ((value) & ((UINT64_C(1) << (count)) - 1))
 
 static VALUE
-begin_span(VALUE name, uint8_t part)
+begin(VALUE name, uint8_t part)
 {
     struct hw_thread *record = hw_record_takes() ? hw_record_of(rb_thread_current()) : NULL;
     if (record == NULL) return Qnil;
@@ -95,32 +95,44 @@ begin_span(VALUE name, uint8_t part)
     return ULL2NUM(((recorder->session << THREAD_BITS | record->number) << PART_BITS | part) << NAME_BITS | number);
 }
 
+VALUE
+hw_begin_span(VALUE name)
+{
+    return begin(name, 0);
+}
+
 /* Native.begin_mark(name) -> what end_mark takes, nil when nothing records */
 static VALUE
 begin_mark(VALUE self, VALUE name)
 {
-    return begin_span(name, 0);
+    return hw_begin_span(name);
 }
 
 /* Native.begin_part(name) -> the same, of a span that is no work of its own */
 static VALUE
 begin_part(VALUE self, VALUE name)
 {
-    return begin_span(name, HW_MARK_PART);
+    return begin(name, HW_MARK_PART);
+}
+
+void
+hw_end_span(VALUE begun, VALUE name)
+{
+    if (NIL_P(begun) || !hw_record_takes()) return;
+    uint64_t bits = NUM2ULL(begun), session = recorder->session << (NAME_BITS + PART_BITS + THREAD_BITS);
+    if (session != bits - BITS(bits, NAME_BITS + PART_BITS + THREAD_BITS)) return;
+    uint32_t thread = (uint32_t)BITS(bits >> (NAME_BITS + PART_BITS), THREAD_BITS), begun_name = (uint32_t)BITS(bits, NAME_BITS);
+    uint8_t part = (uint8_t)BITS(bits >> NAME_BITS, PART_BITS);
+    hw_feed_span(&hw_runtime, HW_TRACE_MARK_END, thread, begun_name, part, hw_now_ns());
+    uint32_t number = NIL_P(name) ? begun_name : name_number(name);
+    if (number != begun_name) hw_feed_aside(&hw_runtime, HW_TRACE_MARK_NAME, thread, number, hw_now_ns());
 }
 
 /* Native.end_mark(what begin_mark returned, a better name or nil), on any thread */
 static VALUE
 end_begun_mark(VALUE self, VALUE begun, VALUE name)
 {
-    if (NIL_P(begun) || !hw_record_takes()) return Qnil;
-    uint64_t bits = NUM2ULL(begun), session = recorder->session << (NAME_BITS + PART_BITS + THREAD_BITS);
-    if (session != bits - BITS(bits, NAME_BITS + PART_BITS + THREAD_BITS)) return Qnil;
-    uint32_t thread = (uint32_t)BITS(bits >> (NAME_BITS + PART_BITS), THREAD_BITS), begun_name = (uint32_t)BITS(bits, NAME_BITS);
-    uint8_t part = (uint8_t)BITS(bits >> NAME_BITS, PART_BITS);
-    hw_feed_span(&hw_runtime, HW_TRACE_MARK_END, thread, begun_name, part, hw_now_ns());
-    uint32_t number = NIL_P(name) ? begun_name : name_number(name);
-    if (number != begun_name) hw_feed_aside(&hw_runtime, HW_TRACE_MARK_NAME, thread, number, hw_now_ns());
+    hw_end_span(begun, name);
     return Qnil;
 }
 

@@ -48,12 +48,12 @@ count(struct work_sums *sums, const uint64_t *time_ns)
     if (bucket < sums->bounds) sums->counts[bucket]++;
 }
 
-/* add(WorkTimes) -> self */
+/* add(Work) -> self */
 static VALUE
-add(VALUE self, VALUE times)
+add(VALUE self, VALUE work)
 {
     uint64_t time_ns[HW_STATE_COUNT];
-    hw_work_times_read(times, time_ns);
+    hw_work_times(work, time_ns);
     count(sums_of(self), time_ns);
     return self;
 }

@@ -144,6 +144,6 @@ module Headway
     end
 
     # Requests and jobs that Headway's integrations follow.
-    Work.subscribe_masked { |work| (work.kind == :job ? @jobs : @requests).add(work.name, work.account) } if defined?(Native)
+    Work.sum_in(request: @requests, job: @jobs) if defined?(Native)
   end
 end

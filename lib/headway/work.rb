@@ -2,7 +2,7 @@
 
 require_relative "base"
 require_relative "integrations/guard"
-require_relative "work/untimed" unless Headway.supported?
+require_relative "inert/work" unless Headway.supported?
 
 module Headway
   # A request or a job, and what its thread did meanwhile. A server's integration starts and finishes it; the program may look at
@@ -12,41 +12,32 @@ module Headway
   #
   # Times are of the thread. Where fibers share it ({#shared?}), running and suspended are theirs together; waiting still is what
   # the GVL cost this work.
-  class Work
-    CURRENT = :headway_work
+  class Work < (Headway.supported? ? Native::Work : UntimedWork)
     LEFT_OUT = :headway_left_out
     NOTHING = {}.freeze
-    Times = Headway.supported? ? Native::WorkTimes : Untimed
     # A share of the work: how often, seconds in all, seconds of them waiting for the GVL.
     Part = Struct.new(:count, :wall, :waiting)
-    private_constant :CURRENT, :LEFT_OUT, :NOTHING, :Times
+    private_constant :LEFT_OUT, :NOTHING
 
     @subscribers = @masked = [].freeze
     @wanted = {}.compare_by_identity.freeze
+    @series = NOTHING
 
     class << self
-      # @return [Work, nil] what the current thread works at
-      def current
-        work = Thread.current[CURRENT]
-        work unless work&.finished? # something struck before it had given its thread back
-      end
+      # @!method current
+      #   @return [Work, nil] what the current thread works at
 
-      # @return [Boolean] whether the current thread is in an application that answers a request: one that it makes of itself
-      #   there is part of that
-      # @api private
-      def answering?
-        work = current
-        work = work.outer while work&.kind == :job
-        !work.nil? && work.answering
-      end
+      # @!method answering?
+      #   @return [Boolean] whether the current thread is in an application that answers a request: one that it makes of itself
+      #     there is part of that
+      #   @api private
 
-      # @param kind [:request, :job]
-      # @param name [String, nil] its class: work that is alike, such as "GET /users/:id"; may be told later
-      # @yieldreturn [String] what a trace calls it until then; only asked while something records
-      # @return [Work]
-      def start(kind, name = nil, &provisional)
-        Thread.current[CURRENT] = new(kind, name, &provisional)
-      end
+      # @!method start(kind, name = nil)
+      #   @param kind [:request, :job]
+      #   @param name [String, nil] its class: work that is alike, such as "GET /users/:id"; may be told later
+      #   @yieldreturn [String] what a trace calls it until then; only asked while something records
+      #   @return [Work]
+      #   @raise [ArgumentError] another kind
 
       # A job that isn't in the sample of what runs it: what it is inside, as an Active Job, isn't either.
       # @api private
@@ -81,6 +72,14 @@ module Headway
         block
       end
 
+      # Has finished works summed: no block, and no mask.
+      # @param series [Hash{Symbol => Metrics::WorkSeries}] by the works' kind
+      # @return [void]
+      # @api private
+      def sum_in(series)
+        @series = series
+      end
+
       # @param block [Proc] as {subscribe} returned it
       # @return [void]
       def unsubscribe(block)
@@ -91,6 +90,7 @@ module Headway
 
       # @return [void]
       def publish(work)
+        @series[work.kind]&.add(work)
         Integrations::Guard.masked("Headway's own count of works") { @masked.each { |block| block.call(work) } } unless @masked.empty?
         @subscribers.each do |subscriber|
           Integrations::Guard.guard("a subscriber of Headway::Work") { subscriber.call(work) } if wanted?(subscriber, work)
@@ -105,109 +105,57 @@ module Headway
       end
     end
 
-    # @return [:request, :job]
-    attr_reader :kind
-    # @return [String, nil] nil: not known before the work is finished
-    attr_accessor :name
-    # @return [Integer, nil] of a request's response
-    attr_accessor :status
-    # @return [String, nil] a job's
-    attr_accessor :queue
-    # @return [Exception, nil] what ended it
-    attr_reader :error
+    # @!attribute [r] kind
+    #   @return [:request, :job]
+    # @!attribute name
+    #   @return [String, nil] nil: not known before the work is finished
+    # @!attribute status
+    #   @return [Integer, nil] of a request's response
+    # @!attribute queue
+    #   @return [String, nil] a job's
+    # @!attribute [r] error
+    #   @return [Exception, nil] what ended it
 
-    # @api private
-    # @return [Native::WorkTimes]
-    attr_reader :account
+    # @!attribute [r] outer
+    #   @return [Work, nil] what the thread was at before, and will be again
+    #   @api private
+    # @!attribute answering
+    #   @return [Boolean] whether an application is at it, which has yet to return or raise
+    #   @api private
 
-    # @api private
-    # @return [Work, nil] what the thread was at before, and will be again
-    attr_reader :outer
-
-    # @api private
-    def initialize(kind, name, &provisional)
-      @kind = kind
-      @name = name
-      @answering = false
-      before = Work.current
-      @outer = before if kind == :job || before&.kind == :job # a request that is there may be one that another thread will finish
-      @shared = !Fiber.current_scheduler.nil?
-      @account = Times.new
-      @parts = @queue = @status = @error = @mark = nil # in this order always: objects of too many shapes are slow
-      begin_span(&provisional) if Recorder.recording? && !@shared
-    end
-
-    # @return [Float] seconds holding the GVL
-    def running
-      @account.running
-    end
-
-    # @return [Float] seconds waiting for the GVL
-    def waiting
-      @account.ready
-    end
-
-    # @return [Float] seconds doing neither: sleeping, in I/O, or in native code without the GVL
-    def suspended
-      @account.suspended
-    end
-
-    # @return [Array(Float, Float, Float)] running, waiting, suspended: until now, or until the work was finished or left its thread
-    def times
-      @account.to_a
-    end
-
-    # @return [Float] seconds, until now or until it was finished
-    def wall
-      @account.wall
-    end
-
-    # @return [Boolean] whether its thread is known to Headway: false means all times are 0
-    def measured?
-      @account.measured?
-    end
-
-    # @return [Boolean] whether the thread had a fiber scheduler
-    def shared?
-      @shared
-    end
-
-    # @return [Boolean]
-    def finished?
-      @account.finished?
-    end
+    # @!method running
+    #   @return [Float] seconds holding the GVL
+    # @!method waiting
+    #   @return [Float] seconds waiting for the GVL
+    # @!method suspended
+    #   @return [Float] seconds doing neither: sleeping, in I/O, or in native code without the GVL
+    # @!method times
+    #   @return [Array(Float, Float, Float)] running, waiting, suspended: until now, or until the work was finished or left its thread
+    # @!method wall
+    #   @return [Float] seconds, until now or until it was finished
+    # @!method measured?
+    #   @return [Boolean] whether its thread is known to Headway: false means all times are 0
+    # @!method shared?
+    #   @return [Boolean] whether the thread had a fiber scheduler
+    # @!method finished?
+    #   @return [Boolean]
+    # @!method look
+    #   Takes its thread's times until now: what follows may be on another thread.
+    #   @return [self]
 
     # @return [Hash{Symbol => Part}] what parts of it took, :sql for one
     def parts
-      @parts || NOTHING
+      super || NOTHING
     end
 
     # Adds to a part of the work.
     # @return [void]
     def add(part, wall, waiting)
-      sum = (@parts ||= {})[part] ||= Part.new(0, 0.0, 0.0)
+      self.parts = {} if parts.equal?(NOTHING)
+      sum = parts[part] ||= Part.new(0, 0.0, 0.0)
       sum.count += 1
       sum.wall += wall
       sum.waiting += waiting
-    end
-
-    # @api private
-    # @return [Boolean] whether an application is at it, which has yet to return or raise
-    attr_accessor :answering
-
-    # Takes its thread's times until now: what follows may be on another thread.
-    # @return [void]
-    def look
-      @answering = false
-      @account.look
-    end
-
-    # Ends its span in the trace: its thread has other work now.
-    # @api private
-    # @return [void]
-    def leave
-      mark, @mark = @mark, nil
-      Native.end_mark(mark, @name) if mark
     end
 
     # Ends it, once.
@@ -215,30 +163,9 @@ module Headway
     # @param error [Exception, nil] what ended it
     # @return [void]
     def finish(error = nil)
-      return unless @account.finish
-
-      @error = error
-      @answering = false
-      leave if @mark
-      give_back(Thread.current)
-      @outer = nil
-      Work.publish(self)
+      Work.publish(self) if conclude(error)
     end
 
-    private
-
-    # One that was begun in it and that nobody finished is gone with it.
-    def give_back(thread)
-      inner = thread[CURRENT]
-      inner = inner.outer until inner.nil? || inner.equal?(self)
-      thread[CURRENT] = @outer if inner
-    end
-
-    # Requests don't nest: one that is there is being finished on another thread.
-    def begin_span
-      before = Work.current
-      before.leave if @kind == :request && before&.kind == :request
-      @mark = Native.begin_mark(@name || (block_given? ? yield : @kind))
-    end
+    private :parts=, :conclude
   end
 end

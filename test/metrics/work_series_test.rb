@@ -48,8 +48,8 @@ class WorkSeriesTest < Minitest::Test
       Headway::Work.start(:job, "Mail").tap { |work| sleep(0.001) && work.finish }
     end
     jobs = series
-    works.each { |work| jobs.add(work.name, work.account) }
-    assert_raises(TypeError) { jobs.add("Mail", Object.new) }
+    works.each { |work| jobs.add(work) }
+    assert_raises(TypeError) { Headway::Native::WorkSums.new([]).add(Object.new) }
     %i[running suspended].each do |state|
       assert_in_delta works.sum(&state), seconds(jobs)[{ job: "Mail", state: state.to_s }], 1e-6
     end

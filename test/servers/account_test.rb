@@ -75,10 +75,10 @@ class AccountTest < Harness::TrapTest
     end
   end
 
-  def test_work_that_was_struck_as_it_ended_is_not_what_its_thread_is_at_for_good
+  def test_work_that_another_thread_finished_is_not_what_its_own_is_at_for_good
     with_headway do
       work = Headway::Work.start(:job, "Mail")
-      work.account.finish # and then something was raised
+      Thread.new { work.finish }.join
       assert_nil Headway::Work.current
       refute_predicate Headway::Work, :answering?
       Headway::Work.start(:job, "Post").finish
@@ -116,15 +116,23 @@ class AccountTest < Harness::TrapTest
     end
   end
 
-  def test_works_of_any_history_are_of_one_shape
-    warnings = capture_io do
-      performance = Warning[:performance]
-      Warning[:performance] = true
-      with_headway { histories.each { |history| live(history) } }
-    ensure
-      Warning[:performance] = performance
+  def test_a_work_is_a_request_or_a_job
+    [nil, "job", :mail].each do |kind|
+      error = assert_raises(ArgumentError) { Headway::Work.start(kind, "x") }
+      assert_equal "#{kind.inspect}: :request or :job", error.message
     end
-    assert_equal ["", ""], warnings
+    assert_nil Headway::Work.current
+  end
+
+  def test_works_keep_what_they_are_told
+    with_headway do
+      works = Array.new(100) { |number| live(number) }
+      GC.start
+      GC.verify_compaction_references(toward: :empty, expand_heap: true) if GC.respond_to?(:verify_compaction_references)
+      works.each.with_index do |work, number|
+        assert_equal told(number), [work.kind, work.name, work.queue, work.status, work.error.message, work.parts]
+      end
+    end
   end
 
   def test_a_new_start_in_between_takes_no_time_back
@@ -181,17 +189,18 @@ class AccountTest < Harness::TrapTest
 
   private
 
-  def histories
-    [:request, :job].product([nil, "q"], [nil, 200], [nil, :sql], [nil, RuntimeError.new("x")], [true, false])
+  def told(number)
+    [%i[request job][number % 2], "work #{number}", "queue #{number}", (1 << 64) + number, "error #{number}",
+     { "part #{number}" => Headway::Work::Part.new(1, 0.5, 0.25) }]
   end
 
-  def live(history)
-    kind, queue, status, part, error, marked = history
-    work = Headway::Work.start(kind, "Mail")
-    work.instance_variable_set(:@mark, nil) if marked # as while something records
-    work.queue = queue if queue
-    work.add(part, 0.1, 0.1) if part
-    work.status = status if status
-    work.finish(error)
+  def live(number)
+    kind, name, queue, status, error, parts = told(number)
+    Headway::Work.start(kind, name).tap do |work|
+      work.queue = queue
+      work.status = status
+      work.add(parts.keys.first, 0.5, 0.25)
+      work.finish(RuntimeError.new(error))
+    end
   end
 end

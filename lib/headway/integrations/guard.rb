@@ -11,7 +11,7 @@ module Headway
     # that may come, which is in requests and jobs, our part is {masked}. What the user has us call there, a route or a subscriber, can't
     # be: it may block, or start threads.
     module Guard
-      HELD_BACK = { Object => :never }.freeze
+      HELD_BACK = { Object => :never }.compare_by_identity.freeze # so the VM makes no copy of it
       private_constant :HELD_BACK
       @said = {}
 
