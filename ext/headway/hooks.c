@@ -10,6 +10,7 @@
  * Threads of other Ractors have a GVL of their own and are left alone: they get no record. Where one got it all the same, it is dropped at
  * its first RESUMED. */
 #include "binding.h"
+#include "offload.h"
 
 #include <ruby/debug.h>
 #include <ruby/ractor.h>
@@ -67,11 +68,8 @@ hw_in_main_ractor(void)
 static bool
 starts_ractor(void)
 {
-    static const char file[] = "<internal:ractor>";
     VALUE frame;
-    if (rb_profile_frames(0, 1, &frame, NULL) == 0) return false;
-    VALUE path = rb_profile_frame_path(frame); /* of C: nil */
-    return RB_TYPE_P(path, T_STRING) && RSTRING_LEN(path) == sizeof(file) - 1 && memcmp(RSTRING_PTR(path), file, sizeof(file) - 1) == 0;
+    return rb_profile_frames(0, 1, &frame, NULL) == 1 && hw_frame_in(frame, "<internal:ractor>");
 }
 
 static void

@@ -8,8 +8,9 @@
 void hw_offload_init(VALUE native);    /* offload.c */
 void hw_operation_init(VALUE native);  /* operation.c */
 
-/* Whether a method in C called the method in C that asks, and so knows what Qundef means. Its frame goes to caller, if not NULL. */
-bool hw_called_by_c(VALUE *caller); /* operation.c */
+/* caller.c */
+bool hw_called_by_c(VALUE *caller); /* Whether C called the method in C that asks. The caller's frame goes to caller, if not NULL. */
 bool hw_frame_named(VALUE frame, const char *name);
+bool hw_frame_in(VALUE frame, const char *file);
 
 #endif

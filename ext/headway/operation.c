@@ -63,30 +63,12 @@ of_the_vm(VALUE work)
 #endif
 }
 
-bool
-hw_frame_named(VALUE frame, const char *wanted)
-{
-    VALUE name = rb_profile_frame_method_name(frame);
-    return RB_TYPE_P(name, T_STRING) && (size_t)RSTRING_LEN(name) == strlen(wanted) && memcmp(RSTRING_PTR(name), wanted, strlen(wanted)) == 0;
-}
-
 /* IO.copy_stream should not leave its thread: a worker would run the waiting thread's interrupts, and wait through its scheduler. It
  * must not run on a blocking fiber either, for then its waits block the loop. Declined, it asks the scheduler itself when it waits. */
 static bool
 copies_a_stream(VALUE frame)
 {
     return hw_frame_named(frame, "copy_stream");
-}
-
-/* Not by skipping a frame: Ruby 3.3 skips none in C. */
-bool
-hw_called_by_c(VALUE *caller)
-{
-    VALUE frames[2] = { Qnil, Qnil };
-    int lines[2] = { 0, 1 }; /* of a frame in C: 0 */
-    bool by_c = rb_profile_frames(0, 2, frames, lines) == 2 && lines[1] == 0;
-    if (caller) *caller = frames[1];
-    return by_c;
 }
 
 static void

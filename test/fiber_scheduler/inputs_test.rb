@@ -71,6 +71,18 @@ class FiberSchedulerInputsTest < Minitest::Test
     assert_equal 1_000_000, read
   end
 
+  # The selector has the descriptor not block meanwhile, for everyone who shares it; and IO#readline is in Ruby.
+  def test_who_reads_a_descriptor_that_blocks_does_not_do_it_in_the_selector
+    lines = []
+    looping do |scheduler|
+      scheduler.define_singleton_method(:read_in_selector) { |*| raise "read there" }
+      reader, writer = pipe.each { |io| io.nonblock = false }
+      Fiber.schedule { %i[gets readline read].each { |how| lines << reader.public_send(how) } }
+      Fiber.schedule { 3.times { sleep(0.005) && writer.write("abc\n") } && writer.close }
+    end
+    assert_equal ["abc\n"] * 3, lines
+  end
+
   def test_both_ends_of_one_socket_are_waited_for_at_once
     events = []
     looping do

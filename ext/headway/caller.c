@@ -1,0 +1,37 @@
+/* Who called a method of ours? A scheduler's hook declines by returning Qundef, which only C understands: it must never reach Ruby code. */
+#include "binding.h"
+#include "offload.h"
+
+#include <ruby/debug.h>
+#include <string.h>
+
+static bool
+equals(VALUE string, const char *wanted)
+{
+    size_t length = strlen(wanted);
+    return RB_TYPE_P(string, T_STRING) && (size_t)RSTRING_LEN(string) == length && memcmp(RSTRING_PTR(string), wanted, length) == 0;
+}
+
+bool
+hw_frame_named(VALUE frame, const char *wanted)
+{
+    return equals(rb_profile_frame_method_name(frame), wanted);
+}
+
+bool
+hw_frame_in(VALUE frame, const char *file)
+{
+    return equals(rb_profile_frame_path(frame), file); /* of C: nil */
+}
+
+/* Not by skipping a frame: Ruby 3.3 skips none in C. Methods of IO that the VM has in Ruby, as IO#readline, call C without a frame of its
+ * own. */
+bool
+hw_called_by_c(VALUE *caller)
+{
+    VALUE frames[2] = { Qnil, Qnil };
+    int lines[2] = { 0, 1 }; /* of a frame in C: 0 */
+    bool by_c = rb_profile_frames(0, 2, frames, lines) == 2 && (lines[1] == 0 || hw_frame_in(frames[1], "<internal:io>"));
+    if (caller) *caller = frames[1];
+    return by_c;
+}
