@@ -24,6 +24,16 @@ hw_frame_in(VALUE frame, const char *file)
     return equals(rb_profile_frame_path(frame), file); /* of C: nil */
 }
 
+/* Methods in C that call others for Ruby code, and return what those return. */
+static bool
+calls_for_ruby(VALUE frame)
+{
+    static const char *const names[] = { "call", "bind_call", "public_send", "===", "[]" };
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (hw_frame_named(frame, names[i])) return true;
+    return false;
+}
+
 /* Not by skipping a frame: Ruby 3.3 skips none in C. Methods of IO that the VM has in Ruby, as IO#readline, call C without a frame of its
  * own. */
 bool
@@ -31,7 +41,8 @@ hw_called_by_c(VALUE *caller)
 {
     VALUE frames[2] = { Qnil, Qnil };
     int lines[2] = { 0, 1 }; /* of a frame in C: 0 */
-    bool by_c = rb_profile_frames(0, 2, frames, lines) == 2 && (lines[1] == 0 || hw_frame_in(frames[1], "<internal:io>"));
+    bool by_c = rb_profile_frames(0, 2, frames, lines) == 2 &&
+                (lines[1] == 0 ? !calls_for_ruby(frames[1]) : hw_frame_in(frames[1], "<internal:io>"));
     if (caller) *caller = frames[1];
     return by_c;
 }

@@ -27,6 +27,16 @@ class FiberSchedulerHooksTest < Minitest::Test
     assert_empty (%i[block unblock kernel_sleep io_wait scheduler_close] + OPTIONAL).reject { |hook| Headway::FiberScheduler.public_method_defined?(hook) }
   end
 
+  # As what wraps hooks does: Qundef, by which they decline, would end the process.
+  def test_who_calls_a_hook_through_a_method_in_c_gets_an_answer
+    with_file(Headway::Native::IOHooksTo40) do |file, scheduler|
+      hook = scheduler.method(:io_write)
+      operation = [file, IO::Buffer.for("abc"), 3, 0]
+      assert_equal [3] * 5, [hook.call(*operation), hook[*operation], hook.===(*operation), hook.unbind.bind_call(scheduler, *operation),
+                             scheduler.public_send(:io_write, *operation)]
+    end
+  end
+
   def test_files_up_to_40
     with_file do |file, scheduler|
       assert_equal [500, CONTENT[0, 500]], into_buffer(500) { |buffer| scheduler.io_read(file, buffer, 100, 0) }
