@@ -21,7 +21,7 @@
 
 static char reason_text[512];
 
-static const char *
+__attribute__((format(printf, 1, 2))) static const char *
 reason(const char *format, ...)
 {
     va_list arguments;

@@ -9,9 +9,9 @@ bool
 hw_strings_init(struct hw_strings *s)
 {
     memset(s, 0, sizeof(*s));
-    s->bytes = malloc(HW_STRINGS_BYTES);
+    s->bytes = calloc(HW_STRINGS_BYTES, 1);
     s->table = calloc(TABLE_SIZE, sizeof(*s->table));
-    s->entries = malloc(HW_STRINGS_MOST * sizeof(*s->entries));
+    s->entries = calloc(HW_STRINGS_MOST, sizeof(*s->entries));
     if (s->bytes == NULL || s->table == NULL || s->entries == NULL) {
         hw_strings_free(s);
         return false;
