@@ -217,6 +217,31 @@ class MetricsAdaptersTest < Harness::TrapTest
     assert_match(/^headway: metrics don't reach a pipe: /, err)
   end
 
+  def test_whatever_a_receiver_raises_ends_no_reports
+    said = Queue.new
+    _, err = capture_io do
+      reporter = Headway::Metrics::Reporter.new(every: 0.01, to: "nobody") do
+        said << true
+        raise Exception, "odd" # as for want of memory
+      end.start
+      2.times { assert said.pop(timeout: 20) }
+      reporter.stop
+      Headway::Metrics::Reporter.report_last([reporter])
+    end
+    assert_equal "headway: metrics don't reach nobody: odd\n", err
+  end
+
+  def test_a_receiver_that_does_not_answer_holds_up_no_stop
+    asked = Queue.new
+    reporter = Headway::Metrics::Reporter.new(every: 0.01, to: "nobody") { asked << true && sleep }.start
+    assert asked.pop(timeout: 20)
+    stopping = Thread.new { reporter.stop }
+    assert stopping.join(60), "it waits for who doesn't answer"
+    assert_equal 1, asked.size, "it is asked a last time"
+  ensure
+    stopping&.kill
+  end
+
   def test_a_forked_child_reports_too
     reader, writer = IO.pipe
     reporter = Headway::Metrics::Reporter.new(every: 0.01, to: "a pipe") { writer.write("#{Process.pid}\n") }.start

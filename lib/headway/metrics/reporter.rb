@@ -41,12 +41,12 @@ module Headway
 
         # What came since the last report, as the process or Headway ends.
         # @api private
+        # @param last [Array<Reporter>]
         # @return [void]
-        def report_last
-          last = @all.select(&:last?)
+        def report_last(last = @all.select(&:last?))
           return if last.empty?
 
-          thread = OwnThread.start { last.each(&:report) }
+          thread = OwnThread.start { last.each(&:attempt) }
           thread.report_on_exception = false
           thread.join(LAST_S) || thread.kill
         end
@@ -83,7 +83,7 @@ module Headway
         self
       end
 
-      # Reports a last time, and no more.
+      # Reports a last time, for two seconds at most, and no more.
       # @return [void]
       def stop
         Reporter.remove(self)
@@ -92,7 +92,7 @@ module Headway
 
         thread.kill
         thread.join
-        report
+        Reporter.report_last([self])
       end
 
       # Now. Never two at a time, so that none hands over older figures than the one before.
@@ -101,8 +101,19 @@ module Headway
       def report
         @lock.synchronize { Metrics.collect.tap { |families| @report.call(families) } }
       rescue StandardError, ScriptError => error # a method that isn't implemented, a file that isn't there
-        Notices.add("metrics don't reach #{@to}: #{Reason.of(error)}")
-        nil
+        fail_with(error)
+      end
+
+      # The same on a thread of ours: whatever else a receiver raises, a stack too deep for one, would end all later reports with the
+      # thread, and reach who waits for it.
+      # @api private
+      # @return (see #report)
+      def attempt
+        report
+      rescue SystemExit, SignalException # is for the process
+        raise
+      rescue Exception => error # rubocop:disable Lint/RescueException
+        fail_with(error)
       end
 
       # @api private
@@ -113,10 +124,17 @@ module Headway
       def run
         return if @thread&.alive?
 
-        @thread = OwnThread.start { loop { sleep(@every) && report } }
+        @thread = OwnThread.start { loop { sleep(@every) && attempt } }
         @thread.name = "headway metrics"
         @thread.thread_variable_set(:fork_safe, true) # spares a preloading Puma its warning: a child starts its own
         @thread.report_on_exception = false
+      end
+
+      private
+
+      def fail_with(error)
+        Notices.add("metrics don't reach #{@to}: #{Reason.of(error)}")
+        nil
       end
     end
   end
