@@ -139,6 +139,21 @@ class MetricsAdaptersTest < Harness::TrapTest
     server&.close
   end
 
+  # Where a gauge with a sign is so much more or less than before, as in StatsD's own protocol.
+  def test_statsd_is_told_a_gauge_below_zero
+    server = UDPSocket.new.tap { |socket| socket.bind("127.0.0.1", 0) }
+    adapter = Adapters::StatsD.new("127.0.0.1", server.addr[1])
+    below = [Headway::Metrics::Family.new("credit", :gauge, "C.", { { shop: "a" } => -5 })]
+    2.times { adapter.report(below) }
+    credit = receive(server).inject(7) do |before, line|
+      number = line[/\Acredit:(.*)\|g\|#shop:a\z/, 1]
+      number.match?(/\A[+-]/) ? before + Float(number) : Float(number)
+    end
+    assert_equal(-5, credit)
+  ensure
+    server&.close
+  end
+
   def test_what_came_since_the_last_report_is_said_as_the_process_ends_a_forked_one_too_and_as_headway_stops
     server = UDPSocket.new.tap { |socket| socket.bind("127.0.0.1", 0) }
     run = Harness::RubyProcess.eval(<<~RUBY)

@@ -69,11 +69,18 @@ module Headway
         end
 
         def line(change)
-          kind = change.type == :gauge ? "g" : "c"
-          labels = change.labels.transform_values { |value| value.gsub(/[:|,#@\s]/, "_") }
-          return "#{change.name}:#{change.number}|#{kind}#{"|##{labels.map { _1.join(":") }.join(",")}" unless labels.empty?}" if @tags
+          number = change.number
+          return said(change, number, "c") unless change.type == :gauge
 
-          "#{[change.name, *labels.values.map { _1.tr(".", "_") }].join(".")}:#{change.number}|#{kind}"
+          # A sign is taken for a change of the gauge, not for what it is: below zero it starts from there.
+          number.negative? ? "#{said(change, 0, "g")}\n#{said(change, number, "g")}" : said(change, number, "g")
+        end
+
+        def said(change, number, kind)
+          labels = change.labels.transform_values { |value| value.gsub(/[:|,#@\s]/, "_") }
+          return "#{change.name}:#{number}|#{kind}#{"|##{labels.map { _1.join(":") }.join(",")}" unless labels.empty?}" if @tags
+
+          "#{[change.name, *labels.values.map { _1.tr(".", "_") }].join(".")}:#{number}|#{kind}"
         end
       end
     end
