@@ -4,6 +4,7 @@
 
 require "headway/metrics"
 
+use Headway::Rack
 map("/metrics") { run Headway::Metrics::Endpoint.new(directory: ENV.fetch("METRICS_DIRECTORY")) }
 map("/light") { run ->(_) { [200, {}, [sleep(0.02).to_s]] } }
 map("/heavy") { run ->(_) { [200, {}, [(1..1_500_000).sum { |number| number % 7 }.to_s]] } }

@@ -5,6 +5,7 @@ require "headway"
 require "metrics/promtool"
 require "json"
 require "tempfile"
+require "tmpdir"
 require "yaml"
 
 # The rules that ship in fleet/, judged by Prometheus's own tools and by what Headway's metrics are really called.
@@ -25,11 +26,22 @@ class FleetRulesTest < Minitest::Test
 
   def test_rules_and_dashboard_ask_for_metrics_that_exist
     Headway::Metrics.request("GET /", running: 1, ready: 1, suspended: 1)
-    exported = Headway::Metrics.text.scan(/^(\w+)[{ ]/).flatten.uniq
-    recorded = rules.filter_map { |rule| rule["record"] }
-    asked = (rules.map { |rule| rule["expr"] } + dashboard_expressions).join(" ").scan(/(?<![\w:])[\w:]*(?:ruby_gvl|headway_info)[\w:]*/).uniq
     assert_operator asked.size, :>, 10
-    assert_empty asked - exported - recorded
+    assert_empty asked - exported(Headway::Metrics.text) - recorded
+  end
+
+  def test_what_try_serves_has_all_that_rules_and_dashboard_ask_for
+    Dir.mktmpdir do |directory|
+      run = Harness::RubyProcess.eval(<<~RUBY, env: { "METRICS_DIRECTORY" => directory })
+        require "headway"
+        require "rack"
+        Headway.start
+        answers = Rack::MockRequest.new(Rack::Builder.parse_file("#{File.dirname(RULES)}/config.ru"))
+        answers.get("/light")
+        puts answers.get("/metrics").body
+      RUBY
+      assert_empty asked - exported(run.out) - recorded, run
+    end
   end
 
   # Prometheus reads an expression as it reads a rule's.
@@ -44,6 +56,14 @@ class FleetRulesTest < Minitest::Test
   end
 
   private
+
+  def exported(text) = text.scan(/^(\w+)[{ ]/).flatten.uniq
+  def recorded = rules.filter_map { |rule| rule["record"] }
+
+  def asked
+    expressions = rules.map { |rule| rule["expr"] } + dashboard_expressions
+    expressions.join(" ").scan(/(?<![\w:])[\w:]*(?:ruby_gvl|headway_info)[\w:]*/).uniq
+  end
 
   def rules = YAML.load_file(RULES)["groups"].flat_map { |group| group["rules"] }
 
