@@ -19,7 +19,7 @@ module Soak
     # @return [Hash] path => how often of so many requests
     ROUTES = { "compute" => 10, "sleep" => 10, "sql" => 10, "lock" => 8, "queue" => 6, "fails" => 3, "throws" => 3, "timeout" => 8,
                "kill" => 6, "children" => 2, "ractor" => RACTORS ? 1 : 0, "stream" => 8, "callable" => 3, "breaks" => 3, "upload" => 5,
-               "big" => 3, "naps" => 6, "fiber" => 4, "collect" => 1, "helpers" => 4 }.freeze
+               "big" => 3, "naps" => 6, "fiber" => 4, "collect" => 1, "helpers" => 4, "compress" => 6 }.freeze
     FAILING = %w[fails throws].freeze # 500, by Puma
     BREAKING = %w[breaks].freeze      # cut short in the middle
 
@@ -162,6 +162,19 @@ module Soak
     def do_fiber(number, *)
       numbers = Enumerator.new { |out| 200.times { |index| sleep 0.0001 if index % 50 == 0; out << number + index } }
       100.times { |index| numbers.next == number + index or raise "a fiber answered wrongly" }
+      nil
+    end
+
+    # Where the event loop has a pool, that does it, and the timeout strikes the fiber that waits for it.
+    def do_compress(number, *)
+      text = Answer.of(number, 400_000)
+      Timeout.timeout(0.001 + number % 10 / 1000.0) { there_and_back(text) }
+    rescue Timeout::Error
+      there_and_back(text)
+    end
+
+    def there_and_back(text)
+      Zlib.inflate(Zlib.deflate(text)) == text or raise "what was compressed came out otherwise"
       nil
     end
 
