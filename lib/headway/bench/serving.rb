@@ -29,6 +29,13 @@ module Headway
       # @return [Arm]
       def self.alone(interpreter) = Arm.new(name: ALONE, interpreter:)
 
+      # Places for objects of each size that servers have at the least: half as many again as they fill (programs/heap.rb). How many Ruby
+      # makes otherwise is chance, a few objects more or less at its start decide it, and one server collected garbage two or three times
+      # as often as another, for 10 % of the CPU time.
+      HEAP = [600_000, 150_000, 75_000, 15_000, 2_000].each_with_index.to_h do |places, size|
+        ["RUBY_GC_HEAP_#{size}_INIT_SLOTS", places.to_s]
+      end.freeze
+
       CALIBRATION = <<~RUBY
         require "json"
         rounds = ->(count) { count.times { Array.new(20) { |index| "item \#{index}" }.join(",") } }

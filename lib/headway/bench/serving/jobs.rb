@@ -44,7 +44,7 @@ module Headway
         def start(arm, settings, folder)
           start_redis(folder)
           command = [*arm.interpreter.command, *Gems.flags("sidekiq"), Bench.program("sidekiq"), JSON.generate(settings)]
-          @child = Child.new(command, env: arm.environment.merge(@address))
+          @child = Child.new(command, env: { **HEAP, **arm.environment, **@address })
           policy = @child.first_line(BOOT_LIMIT_S).fetch("policy")
           raise Error, "the #{arm.name} arm ran with policy #{policy.inspect}" unless policy == arm.policy
         end

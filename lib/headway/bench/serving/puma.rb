@@ -26,7 +26,7 @@ module Headway
         # @raise [Error]
         def start(arm, settings, env: {}, flags: Gems.flags("puma"))
           command = [*arm.interpreter.command, *flags, Bench.program("puma"), JSON.generate(settings)]
-          @child = Child.new(command, env: arm.environment.merge(env))
+          @child = Child.new(command, env: { **HEAP, **arm.environment, **env })
           @port = @child.first_line(BOOT_LIMIT_S).fetch("port")
           check(arm)
         end
