@@ -87,6 +87,14 @@ class RunRecordTest < Minitest::Test
     end
   end
 
+  def test_a_directory_that_is_gone_by_then_costs_no_status
+    in_directory do |directory|
+      result = headway("run", "--record=traces/", "--", "sh", "-c", "rm -r traces; exit 3", chdir: directory.tap { Dir.mkdir("#{_1}/traces") })
+
+      assert_equal ["headway: the command left no trace (did it start a Ruby that Headway supports?)\n", 3], [result.err, result.status.exitstatus]
+    end
+  end
+
   def test_a_shell_that_starts_a_ruby_leaves_its_trace
     in_directory do |directory|
       assert_quiet_success headway("run", "--record=out.headway", "--", "sh", "-c", "#{RbConfig.ruby} -e 1; true", chdir: directory)

@@ -47,6 +47,8 @@ module Headway
         name = /\A#{Recorder::FileName.expression(File.basename(@record, extension))}(\.\d+)*#{Regexp.escape(extension)}\z/
         names = Dir.children(File.dirname(@record)).select { |one| name.match?(one.scrub) }.sort
         [@record, *names.map { |one| File.join(File.dirname(@record), one) }].uniq.select { |path| File.size?(path) }
+      rescue Errno::ENOENT # the command has taken the directory away, whose status counts all the same
+        []
       end
 
       # Whoever gives another form's name expects that form.
