@@ -56,6 +56,9 @@ class PlatformTest < Minitest::Test
       p((pool.run { 4 } rescue $!.class))
       p Headway::Autotune.start(window: 5), Headway::Autotune.current, Headway::Autotune.stop
       Headway::Work.start(:request, "a").finish
+      outer = Headway::Work.start(:job, "b").tap { Headway::Work.start(:job, "left") }
+      outer.finish
+      p Headway::Work.current, (Headway::Work.start(:mail) rescue $!.message)
       p Headway::Metrics.request("b", running: 1, ready: 1, suspended: 1), Headway::Metrics.text
 
       Fiber.set_scheduler(scheduler = Headway::FiberScheduler.new)
@@ -66,7 +69,8 @@ class PlatformTest < Minitest::Test
       p scheduler.stats[:errors]
     RUBY
     assert run.success?, run
-    assert_equal %w[1 2 3 :never 2 nil Headway::OffloadPool::ClosedError nil nil false nil "" true "ab" 0], run.out.split("\n")
+    assert_equal [*%w[1 2 3 :never 2 nil Headway::OffloadPool::ClosedError nil nil false nil], '":mail: :request or :job"', *%w[nil "" true "ab" 0]],
+                 run.out.split("\n")
     assert_match(/does nothing here: its native extension was not built/, run.err)
   end
 end

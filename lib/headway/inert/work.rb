@@ -1,13 +1,16 @@
 # frozen_string_literal: true
 
 module Headway
-  # What Native::Work is where Headway can do something. Of the times there is the clock's alone.
+  # What Native::Work is where Headway can do something. Of the times there is the clock's alone. In old Rubies, too: keep to syntax that
+  # Ruby 2.6 parses.
   class UntimedWork
     CURRENT = :headway_work
     private_constant :CURRENT
 
     class << self
       def start(kind, name = nil)
+        raise ArgumentError, "#{kind.inspect}: :request or :job" unless %i[request job].include?(kind)
+
         Thread.current[CURRENT] = new(kind, name, current)
       end
 
@@ -30,6 +33,7 @@ module Headway
       @kind = kind
       @name = name
       @outer = before if kind == :job || before&.kind == :job
+      @shared = Fiber.respond_to?(:current_scheduler) && !Fiber.current_scheduler.nil?
       @answering = false
       @began = clock
     end
@@ -45,24 +49,48 @@ module Headway
       @wall = wall
       @error = error
       look
-      Thread.current[CURRENT] = @outer if Thread.current[CURRENT].equal?(self)
+      give_back(Thread.current)
       @outer = nil
       true
     end
 
-    def running = 0.0
+    def running
+      0.0
+    end
     alias waiting running
     alias suspended running
 
-    def times = [0.0, 0.0, 0.0]
-    def wall = @wall || (clock - @began)
-    def measured? = false
-    def shared? = false
-    def finished? = !@wall.nil?
+    def times
+      [0.0, 0.0, 0.0]
+    end
+
+    def wall
+      @wall || (clock - @began)
+    end
+
+    def measured?
+      false
+    end
+
+    def shared?
+      @shared
+    end
+
+    def finished?
+      !@wall.nil?
+    end
 
     private
 
-    def clock = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    def give_back(thread)
+      inner = thread[CURRENT]
+      inner = inner.outer until inner.nil? || inner.equal?(self)
+      thread[CURRENT] = @outer if inner
+    end
+
+    def clock
+      Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
   end
   private_constant :UntimedWork
 end
