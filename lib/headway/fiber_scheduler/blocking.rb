@@ -42,7 +42,7 @@ module Headway
         end
       end
 
-      ANYTHING_LATER = { Object => :never }.freeze
+      ANYTHING_LATER = { Object => :never }.compare_by_identity.freeze # so the VM makes no copy of it
       private_constant :ANYTHING_LATER
 
       # @param duration [Numeric, nil] seconds

@@ -9,9 +9,9 @@ module Headway
     # One piece of work, from the fiber that waits for it to the worker that runs it and back.
     class Job
       # While it runs a job, a worker is a thread like any other: a Timeout in the job works, a kill ends a job that blocks for ever.
-      INTERRUPTIBLE = { Object => :immediate }.freeze
+      INTERRUPTIBLE = { Object => :immediate }.compare_by_identity.freeze
       # What came too late for the job; a kill is none and waits until the worker is idle.
-      TOO_LATE = { Exception => :immediate }.freeze
+      TOO_LATE = { Exception => :immediate }.compare_by_identity.freeze
       # Seconds: no scheduler's clock goes so far as to Float::INFINITY.
       LONGEST = 1_000_000
       private_constant :INTERRUPTIBLE, :TOO_LATE, :LONGEST

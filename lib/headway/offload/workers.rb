@@ -5,8 +5,8 @@ module Headway
     # The pool's threads: started when operations wait for one, ended by {#close}.
     module Workers
       # Workers are born with MASKED and keep it, but in a job and while they idle.
-      MASKED = { Object => :never }.freeze
-      IDLE = { Object => :on_blocking }.freeze
+      MASKED = { Object => :never }.compare_by_identity.freeze # of such a mask the VM makes no copy
+      IDLE = { Object => :on_blocking }.compare_by_identity.freeze
       # Seconds: work that was light so far and takes longer has nobody line up for it.
       LINING_UP = 0.005
       private_constant :MASKED, :IDLE, :LINING_UP
