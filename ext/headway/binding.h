@@ -56,7 +56,7 @@ void hw_record_thread_end(VALUE thread, const struct hw_thread *record, VALUE na
 
 /* mark.c */
 void hw_mark_init(VALUE headway, VALUE native);
-VALUE hw_begin_span(VALUE name); /* nil when nothing records */
+VALUE hw_begin_span(VALUE name, uint8_t part); /* part: HW_MARK_PART or 0; nil when nothing records */
 void hw_end_span(VALUE begun, VALUE name); /* what hw_begin_span returned, and a better name or nil; on any thread */
 
 /* collections.c */
@@ -80,6 +80,7 @@ void hw_stall_init(VALUE native);
 /* stats.c */
 void hw_stats_init(VALUE native);
 bool hw_read_account(VALUE thread, uint64_t now, uint64_t *time_ns); /* by state; false: Headway doesn't know the thread, or isn't started */
+VALUE hw_account_array(const uint64_t *time_ns); /* [running_s, ready_s, suspended_s] */
 
 /* work.c */
 void hw_work_init(VALUE native);
@@ -87,6 +88,15 @@ void hw_work_times(VALUE work, uint64_t *time_ns); /* what each state took of it
 
 /* work_sums.c */
 void hw_work_sums_init(VALUE native);
+
+/* caller.c */
+bool hw_called_by_c(VALUE *caller); /* whether C called the method in C that asks; the caller's frame goes to caller, if not NULL */
+bool hw_frame_named(VALUE frame, const char *name);
+bool hw_frame_in(VALUE frame, const char *file);
+
+/* offload.c, operation.c */
+void hw_offload_init(VALUE native);
+void hw_operation_init(VALUE native);
 
 /* control_methods.c */
 void hw_control_methods_init(VALUE native);

@@ -1,6 +1,5 @@
 /* Who called a method of ours? A scheduler's hook declines by returning Qundef, which only C understands: it must never reach Ruby code. */
 #include "binding.h"
-#include "offload.h"
 
 #include <ruby/debug.h>
 #include <string.h>

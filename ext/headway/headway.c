@@ -5,7 +5,6 @@
  *
  * Every method here runs with the GVL and keeps it, so none can interleave with another. */
 #include "binding.h"
-#include "offload.h"
 #include "trace.h"
 
 #include <pthread.h>

@@ -10,7 +10,6 @@
  * Threads of other Ractors have a GVL of their own and are left alone: they get no record. Where one got it all the same, it is dropped at
  * its first RESUMED. */
 #include "binding.h"
-#include "offload.h"
 
 #include <ruby/debug.h>
 #include <ruby/ractor.h>

@@ -4,7 +4,6 @@
  * itself, must be declined by Qundef: then the VM raises in the thread, as if there were no scheduler. Anything else counts as done, and
  * who closes waits for good. As in io_hooks.c it must never reach Ruby code, which gets the false that the method above it says. */
 #include "binding.h"
-#include "offload.h"
 
 static VALUE
 fiber_interrupt(VALUE self, VALUE fiber, VALUE exception)

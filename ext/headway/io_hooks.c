@@ -18,7 +18,6 @@
  * hooks must be public, or the VM takes them for missing. Both forms are compiled for every Ruby, so that both can be tested on any. */
 #include <ruby.h> /* first: it asks the system for all it has */
 #include "binding.h"
-#include "offload.h"
 
 #include <errno.h>
 #include <fcntl.h>

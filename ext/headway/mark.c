@@ -84,8 +84,8 @@ mark(VALUE self, VALUE name)
 #define THREAD_BITS 32
 #define BITS(value, count) ((value) & ((UINT64_C(1) << (count)) - 1))
 
-static VALUE
-begin(VALUE name, uint8_t part)
+VALUE
+hw_begin_span(VALUE name, uint8_t part)
 {
     struct hw_thread *record = hw_record_takes() ? hw_record_of(rb_thread_current()) : NULL;
     if (record == NULL) return Qnil;
@@ -95,24 +95,18 @@ begin(VALUE name, uint8_t part)
     return ULL2NUM(((recorder->session << THREAD_BITS | record->number) << PART_BITS | part) << NAME_BITS | number);
 }
 
-VALUE
-hw_begin_span(VALUE name)
-{
-    return begin(name, 0);
-}
-
 /* Native.begin_mark(name) -> what end_mark takes, nil when nothing records */
 static VALUE
 begin_mark(VALUE self, VALUE name)
 {
-    return hw_begin_span(name);
+    return hw_begin_span(name, 0);
 }
 
 /* Native.begin_part(name) -> the same, of a span that is no work of its own */
 static VALUE
 begin_part(VALUE self, VALUE name)
 {
-    return begin(name, HW_MARK_PART);
+    return hw_begin_span(name, HW_MARK_PART);
 }
 
 void

@@ -8,7 +8,6 @@
  *
  * Called with the GVL, on any thread or fiber; the calls into Ruby switch fibers. */
 #include "binding.h"
-#include "offload.h"
 
 static ID id_begin, id_cancel, id_done;
 

@@ -9,7 +9,6 @@
 #include "binding.h"
 #include "clock.h"
 #include "costs.h"
-#include "offload.h"
 
 #include <ruby/debug.h>
 #include <ruby/fiber/scheduler.h>

@@ -160,14 +160,20 @@ hw_read_account(VALUE thread, uint64_t now, uint64_t *time_ns)
     return true;
 }
 
-/* Native.account -> [running_s, ready_s, suspended_s] of the current thread since the start; nil: it isn't tracked. One array and
+VALUE
+hw_account_array(const uint64_t *time_ns)
+{
+    return rb_ary_new_from_args(3, hw_seconds(time_ns[HW_RUNNING]), hw_seconds(time_ns[HW_READY]), hw_seconds(time_ns[HW_SUSPENDED]));
+}
+
+/* Native.account -> what hw_account_array makes of the current thread since the start; nil: it isn't tracked. One array and
  * nothing else is made: requests and queries ask twice each. */
 static VALUE
 account(VALUE self)
 {
     uint64_t time_ns[HW_STATE_COUNT];
     if (!hw_read_account(rb_thread_current(), hw_now_ns(), time_ns)) return Qnil;
-    return rb_ary_new_from_args(3, hw_seconds(time_ns[HW_RUNNING]), hw_seconds(time_ns[HW_READY]), hw_seconds(time_ns[HW_SUSPENDED]));
+    return hw_account_array(time_ns);
 }
 
 static void *

@@ -60,7 +60,7 @@ current(VALUE class)
 
 /* -> whether the current thread is in an application that answers a request: one that it makes of itself there is part of that */
 static VALUE
-answering_p(VALUE class)
+in_application_p(VALUE class)
 {
     VALUE self = current(class);
     while (!NIL_P(self) && work_of(self)->kind == job) self = work_of(self)->outer;
@@ -83,7 +83,7 @@ begin_span(VALUE self, struct work *work, VALUE before)
     if (work->kind == request && !NIL_P(before) && work_of(before)->kind == request) end_span(work_of(before));
     VALUE name = work->name;
     if (NIL_P(name)) name = rb_block_given_p() ? rb_yield_values(0) : work->kind;
-    RB_OBJ_WRITE(self, &work->span, hw_begin_span(name));
+    RB_OBJ_WRITE(self, &work->span, hw_begin_span(name, 0));
 }
 
 /* start(kind, name = nil) { what a trace calls it until it has a name } -> a work, which is the current one now */
@@ -131,11 +131,11 @@ look(VALUE self)
 
 /* One that was begun in it and that nobody finished is gone with it. */
 static void
-give_back(VALUE self, VALUE outer)
+give_back(VALUE self)
 {
     VALUE thread = rb_thread_current(), inner = rb_thread_local_aref(thread, current_work);
     while (rb_typeddata_is_kind_of(inner, &work_type) && inner != self) inner = work_of(inner)->outer;
-    if (inner == self) rb_thread_local_aset(thread, current_work, outer);
+    if (inner == self) rb_thread_local_aset(thread, current_work, work_of(self)->outer);
 }
 
 /* conclude(error or nil) -> whether it wasn't finished yet */
@@ -150,9 +150,8 @@ conclude(VALUE self, VALUE error)
     work->finished = true;
     work->answering = false;
     RB_OBJ_WRITE(self, &work->error, error);
-    VALUE outer = work->outer;
+    give_back(self);
     work->outer = work->thread = Qnil;
-    give_back(self, outer);
     end_span(work);
     return Qtrue;
 }
@@ -201,10 +200,10 @@ suspended(VALUE self)
 static VALUE
 times(VALUE self)
 {
-    struct work *work = work_of(self);
-    look_at(work, hw_now_ns());
-    return rb_ary_new_from_args(3, hw_seconds(gain_ns(work, HW_RUNNING)), hw_seconds(gain_ns(work, HW_READY)),
-                                hw_seconds(gain_ns(work, HW_SUSPENDED)));
+    uint64_t time_ns[HW_STATE_COUNT];
+    look_at(work_of(self), hw_now_ns());
+    hw_work_times(self, time_ns);
+    return hw_account_array(time_ns);
 }
 
 /* -> seconds until it was finished, or until now */
@@ -220,13 +219,7 @@ wall(VALUE self)
 #define ASKER(field) static VALUE field##_p(VALUE self) { return work_of(self)->field ? Qtrue : Qfalse; }
 READER(kind) READER(name) READER(status) READER(queue) READER(error) READER(parts) READER(outer)
 WRITER(name) WRITER(status) WRITER(queue) WRITER(parts)
-ASKER(measured) ASKER(finished) ASKER(shared)
-
-static VALUE
-get_answering(VALUE self)
-{
-    return work_of(self)->answering ? Qtrue : Qfalse;
-}
+ASKER(measured) ASKER(finished) ASKER(shared) ASKER(answering)
 
 static VALUE
 set_answering(VALUE self, VALUE value)
@@ -245,7 +238,7 @@ hw_work_init(VALUE native)
     current_work = rb_intern("headway_work");
     rb_define_singleton_method(class, "start", start, -1);
     rb_define_singleton_method(class, "current", current, 0);
-    rb_define_singleton_method(class, "answering?", answering_p, 0);
+    rb_define_singleton_method(class, "answering?", in_application_p, 0);
     rb_define_method(class, "look", look, 0);
     rb_define_method(class, "conclude", conclude, 1);
     rb_define_method(class, "running", running, 0);
@@ -267,6 +260,6 @@ hw_work_init(VALUE native)
     rb_define_method(class, "parts", get_parts, 0);
     rb_define_method(class, "parts=", set_parts, 1);
     rb_define_method(class, "outer", get_outer, 0);
-    rb_define_method(class, "answering", get_answering, 0);
+    rb_define_method(class, "answering", answering_p, 0);
     rb_define_method(class, "answering=", set_answering, 1);
 }
