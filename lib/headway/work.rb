@@ -151,7 +151,8 @@ module Headway
     # Adds to a part of the work.
     # @return [void]
     def add(part, wall, waiting)
-      self.parts = {} if parts.equal?(NOTHING)
+      parts = self.parts
+      parts = self.parts = {} if parts.equal?(NOTHING)
       sum = parts[part] ||= Part.new(0, 0.0, 0.0)
       sum.count += 1
       sum.wall += wall

@@ -62,7 +62,14 @@ module Headway
     def jobs? = marked? && typical_process[:command].match?(/\bsidekiq\b/i)
 
     # @return [String] what one of those counted is called
-    def thing = jobs? ? "job" : marked? ? "request" : "burst"
+    def thing
+      return "burst" unless marked?
+
+      jobs? ? "job" : "request"
+    end
+
+    # @return [String] and several
+    def things = "#{thing}s"
 
     # @return [Integer] recorded requests, or cycles
     def count = kinds.sum(&:count)

@@ -45,8 +45,6 @@ module Headway
 
       private
 
-      def things = "#{@workload.thing}s"
-
       def figures_h(figures)
         sureness = @choice.sureness(figures)
         { **figures.to_json_h, "meets" => @slos.empty? ? nil : @choice.meets?(figures), "sure_pct" => sureness && (100 * sureness).round(1) }
@@ -65,7 +63,7 @@ module Headway
 
       def impossible
         if @choice.recommended.overloaded?
-          return "No setting keeps up with #{@choice.current.setting.rate.round(1)} #{things} a second: this needs more cores" \
+          return "No setting keeps up with #{@choice.current.setting.rate.round(1)} #{@workload.things} a second: this needs more cores" \
                  "#{", threads or memory than are allowed" if @choice.bounded?}."
         end
 
@@ -79,7 +77,7 @@ module Headway
       def table
         rows = { "recommended" => @choice.recommended, "current" => @choice.current, "next best" => @choice.next_best }.compact
         rows.delete("recommended") if @choice.already_right?
-        lines = [["", "setting", "#{things}/s", "mean ms", "p50 ms", "p95 ms", "p99 ms"]]
+        lines = [["", "setting", "#{@workload.things}/s", "mean ms", "p50 ms", "p95 ms", "p99 ms"]]
         rows.each { |name, figures| lines << [name, figures.setting.to_s, *cells(figures)] }
         require_relative "../bench/table"
         Bench::Table.layout(lines, left: 2).lines(chomp: true)
@@ -117,7 +115,7 @@ module Headway
         all = totals.values.sum
         shares = { gvl_s: "running with the GVL", cpu_s: "CPU without it", delay_s: "delays", wait_s: "waiting for the GVL, which is no I/O" }
         parts = totals.reject { |_, seconds| seconds.zero? }.map { |part, seconds| "#{(100 * seconds / all).round} % #{shares[part]}" }
-        ["#{@workload.count} #{things} in #{span_s.round(1)} s", "their time is #{parts.join(", ")}", arrivals]
+        ["#{@workload.count} #{@workload.things} in #{span_s.round(1)} s", "their time is #{parts.join(", ")}", arrivals]
       end
 
       def full
@@ -125,14 +123,14 @@ module Headway
         return if figures.overloaded? || figures.load.nil? || figures.load < FULL
 
         "there is little headroom: #{figures.setting.rate.round(1)} arrivals a second are #{(100 * figures.load).round} % of what " \
-          "#{figures.setting} can do, and with some more #{things} queue up (--rate tries it)"
+          "#{figures.setting} can do, and with some more #{@workload.things} queue up (--rate tries it)"
       end
 
       # A trace knows nothing of the queue in front of the threads, and of clients that wait for their answers.
       def queued
         current = @choice.current
         return if current.setting.rate.nil? || current.setting.rate != Predict.recorded_rate(@workload)
-        return "the current setting comes out too slow for as many #{things} as were recorded: #{Predict::CLOSED}" if current.overloaded?
+        return "the current setting comes out too slow for as many #{@workload.things} as were recorded: #{Predict::CLOSED}" if current.overloaded?
 
         recorded_ms = 1000 * @workload.kinds.sum { |kind| kind.count * kind.mean_s } / @workload.count
         predicted_ms = current.samples("mean_ms").first

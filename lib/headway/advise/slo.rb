@@ -29,7 +29,7 @@ module Headway
 
         count = kind ? kind_of(workload).count : workload.count
         least = Predict::Figures::LEAST.fetch(key)
-        raise SettingError, "--slo #{self}: only #{count} such #{workload.thing}s are in the trace, and it takes #{least} to tell: record for longer" if count < least
+        raise SettingError, "--slo #{self}: only #{count} such #{workload.things} are in the trace, and it takes #{least} to tell: record for longer" if count < least
       end
 
       # @param figures [Predict::Figures]

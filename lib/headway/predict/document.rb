@@ -38,7 +38,7 @@ module Headway
 
       # @return [String]
       def to_s
-        lines = [%W[processes threads policy quantum arrivals class #{@workload.thing}s/s mean p50 p95 p99 GVL]]
+        lines = [%W[processes threads policy quantum arrivals class #{@workload.things}/s mean p50 p95 p99 GVL]]
         @rows.each { |row| lines.concat(lines_of(row)) if row.figures }
         [heading, *(Bench::Table.layout(lines, left: 6) if lines.size > 1), *refusals, *notes.map { |text| "Note: #{text}." }].join("\n")
       end
@@ -64,9 +64,9 @@ module Headway
           "  #{kind.name}: #{kind.count}, #{ms(kind.mean_s * 1000)} ms each: " +
             parts.reject { |_, seconds| seconds.zero? }.map { |words, seconds| "#{words} #{ms(seconds * 1000)}" }.join(", ")
         end
-        ["Recorded: #{recorded}, #{@workload.rate.round(1)} #{@workload.thing}s a second, " \
+        ["Recorded: #{recorded}, #{@workload.rate.round(1)} #{@workload.things} a second, " \
          "#{recorded.rate ? "threads busy #{(100 * @workload.busy).round} % of the time" : "threads always busy"}",
-         *kinds, "", "Times in milliseconds, with the range that the choice of #{@workload.thing}s recorded allows:"].join("\n")
+         *kinds, "", "Times in milliseconds, with the range that the choice of #{@workload.things} recorded allows:"].join("\n")
       end
 
       def lines_of(row)
@@ -87,7 +87,7 @@ module Headway
         slow = @rows.filter_map { |row| row.figures if row.figures&.overloaded? }
         return if slow.empty?
 
-        "too slow: #{@workload.thing}s arrive faster than that setting does them" +
+        "too slow: #{@workload.things} arrive faster than that setting does them" +
           (slow.all? { |figures| figures.gvl_pct >= GVL_TAKEN_PCT } ? ", for want of the GVL: ask for more processes (--processes)" : "") +
           (slow.any? { |figures| figures.setting.rate == Predict.recorded_rate(@workload) } ? "; #{CLOSED}" : "")
       end

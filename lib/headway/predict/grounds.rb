@@ -40,7 +40,7 @@ module Headway
         crowd = crowd(recorded) and return crowd
         events, dropped = %i[events dropped].map { |key| @workload.facts[:processes].sum { |process| process[key] } }
         if @workload.count < REQUESTS_LEAST
-          "there are only #{@workload.count} #{things} in the trace: record #{REQUESTS_LEAST} at least, better thousands"
+          "there are only #{@workload.count} #{@workload.things} in the trace: record #{REQUESTS_LEAST} at least, better thousands"
         elsif dropped > DROPPED_MOST * (events + dropped)
           "#{(100.0 * dropped / (events + dropped)).round(1)} % of the events were dropped while recording: record again, with a larger ring"
         end
@@ -75,7 +75,7 @@ module Headway
         more = setting.all_threads > [MANY_MORE * @at_once, recorded.all_threads].max
         return if @ratio || !more || delay_share < MUCH_DELAY
 
-        "up to #{setting.all_threads} #{things} would be under way at a time, instead of #{@at_once}: if they wait for a pool of " \
+        "up to #{setting.all_threads} #{@workload.things} would be under way at a time, instead of #{@at_once}: if they wait for a pool of " \
           "connections, a Mutex or a busy database, that gains nothing"
       end
 
@@ -111,8 +111,6 @@ module Headway
       end
 
       def damage = @workload.facts[:processes].filter_map { |process| process[:damage] }.first
-
-      def things = "#{@workload.thing}s"
 
       def delays_grow? = @ratio && @ratio > DELAYS_GROW
 
@@ -164,7 +162,7 @@ module Headway
 
       def unnamed
         count = @workload.kinds.sum { |kind| kind.name == NAMELESS_REQUEST ? kind.count : 0 }
-        "the trace lacks the names of #{count} of #{@workload.count} #{things}: they count as one class, #{NAMELESS_REQUEST}" if count.positive?
+        "the trace lacks the names of #{count} of #{@workload.count} #{@workload.things}: they count as one class, #{NAMELESS_REQUEST}" if count.positive?
       end
 
       def damaged

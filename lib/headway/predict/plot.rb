@@ -108,7 +108,7 @@ module Headway
           <style>svg { background: #fff; font: 12px system-ui, sans-serif } text { fill: #1b1f24 } .rule { stroke: #d5d9df; stroke-width: 1 }</style>
           <text x="#{LEFT}" y="22" font-size="14">Predicted latency against load: p99, and p50 dashed (milliseconds)#{more}</text>
           #{content}
-          <text x="#{(LEFT + WIDTH - RIGHT) / 2}" y="#{HEIGHT - 8}" text-anchor="middle">#{@workload.thing}s a second</text>
+          <text x="#{(LEFT + WIDTH - RIGHT) / 2}" y="#{HEIGHT - 8}" text-anchor="middle">#{@workload.things} a second</text>
           </svg>
         SVG
       end
