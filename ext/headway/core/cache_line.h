@@ -3,15 +3,20 @@
 #ifndef HW_CACHE_LINE_H
 #define HW_CACHE_LINE_H
 
-#include <stddef.h>
-
 #define HW_CACHE_LINE 64
 
-/* The lines that hold these bytes will be written. */
+/* The lines that hold the bytes up to `end` will be written. */
 static inline void
-hw_fetch(const void *from, size_t size)
+hw_fetch(const void *from, const void *end)
 {
-    for (size_t at = 0; at < size; at += HW_CACHE_LINE) __builtin_prefetch((const char *)from + at, 1);
+    for (const char *at = from; at < (const char *)end; at += HW_CACHE_LINE) __builtin_prefetch(at, 1);
+}
+
+/* They will be read, and stay with the other processors, too. */
+static inline void
+hw_fetch_to_read(const void *from, const void *end)
+{
+    for (const char *at = from; at < (const char *)end; at += HW_CACHE_LINE) __builtin_prefetch(at, 0);
 }
 
 #endif

@@ -8,11 +8,11 @@
 #include "thread.h"
 
 struct hw_gate {
+    unsigned length;
     struct hw_gate_queue {
         struct hw_thread *head, *tail;
         uint64_t served_ns; /* when it was last served, or began to wait */
     } queues[HW_TIERS];
-    unsigned length;
 };
 
 /* Into the queue of its tier; does nothing when it is in one. */

@@ -124,7 +124,7 @@ struct hw_recorder_status {
 bool hw_recorder_status(struct hw_recorder *recorder, struct hw_recorder_status *status);
 
 static inline bool
-hw_recording(struct hw_recorder *recorder)
+hw_recording(const struct hw_recorder *recorder)
 {
     return atomic_load_explicit(&recorder->recording, memory_order_relaxed);
 }

@@ -24,7 +24,7 @@ take_record(struct hw_runtime *rt)
     struct hw_thread *thread = rt->spare;
     if (thread) { /* under the lock: who writes an answer may still look at it, to find that it is another's */
         rt->spare = thread->next;
-        memset(thread, 0, offsetof(struct hw_thread, parked_cond));
+        memset(&thread->state, 0, offsetof(struct hw_thread, parked_cond) - offsetof(struct hw_thread, state));
         hw_account_reset(&thread->account);
     }
     pthread_mutex_unlock(&rt->lock);

@@ -125,6 +125,20 @@ hw_runtime_finish(struct hw_runtime *rt, const struct hw_orders *orders)
     if (orders->self) rt->trigger();
 }
 
+/* Of the slots the first ones: mostly there are no more. */
+static void
+fetch(const struct hw_runtime *rt, const struct hw_thread *thread)
+{
+    const struct hw_scheduler *scheduler = &rt->scheduler;
+    const struct hw_attribution *attribution = &scheduler->attribution;
+    hw_fetch(rt, &attribution->held_ns[8]);
+    hw_fetch(thread, &thread->pull.before);
+    hw_fetch(&thread->waits, &thread->waits.held_before_ns[8]);
+    hw_fetch(attribution->caused_ns, &attribution->caused_ns[8]);
+    hw_fetch_to_read(&scheduler->policy, &scheduler->policy + 1);
+    if (hw_recording(&rt->recorder)) hw_fetch(&rt->recorder.ring.head, &rt->recorder.ring.head + 1);
+}
+
 void
 hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event event)
 {
@@ -136,11 +150,8 @@ hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event 
         hw_runtime_tell_later(rt, thread);
         return;
     }
+    fetch(rt, thread);
     if (event == HW_EVENT_RESUMED) hw_pull_ends(thread);
-    hw_fetch(&rt->recorder.ring.head, sizeof(uint64_t));
-    hw_fetch(rt, offsetof(struct hw_runtime, scheduler.attribution.held_ns[8]));
-    hw_fetch(scheduler->attribution.caused_ns, 8 * sizeof(uint64_t));
-    hw_fetch(thread, offsetof(struct hw_thread, waits.held_before_ns[8]));
     pthread_mutex_lock(&rt->lock);
     uint64_t now = hw_now_ns();
     if (thread->link && atomic_load_explicit(&rt->active, memory_order_relaxed)) {

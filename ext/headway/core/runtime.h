@@ -55,8 +55,9 @@ struct hw_runtime {
     atomic_bool active;
     atomic_bool pulls;      /* threads are pulled: pull.h */
     atomic_bool forking;    /* the lock is held for long: fork.c */
+    bool ticker_called;     /* the ticker is to be woken as soon as the lock is released: hw_runtime_unlock */
     struct hw_thread *bound; /* pulled, and not parked: it waits for the GVL, and only who has that looks here */
-    _Alignas(HW_CACHE_LINE) struct hw_scheduler scheduler;
+    struct hw_scheduler scheduler;
 
     struct hw_recorder recorder; /* fed under the lock: feed.c */
     enum hw_preempt preempt;
@@ -69,7 +70,6 @@ struct hw_runtime {
     pthread_t ticker;
     pthread_cond_t ticker_cond;
     bool ticker_runs, ticker_must_end, poll_due;
-    bool ticker_called;     /* to be woken as soon as the lock is released: hw_runtime_unlock */
     bool sample_due;        /* observe: the next job looks at its thread's stack */
     uint64_t watch_ns;      /* when the ticker looks for waits that last too long: feed.c */
     uint64_t ticker_wake_ns;  /* when the ticker wakes by itself */

@@ -33,6 +33,13 @@ struct hw_scheduler {
     uint64_t linger_ns;         /* until then the gate stays shut for an interactive thread that is expected right back */
     const struct hw_thread *lingers_for; /* that one; compared, never followed */
     uint64_t lingers_from_ns;   /* since when it keeps the GVL free of somebody who wants it; 0: it doesn't */
+    uint64_t interactive_ns;    /* held by interactive threads so far */
+    uint64_t switches_paid_ns;  /* when the debt of forced switches is paid off */
+    uint64_t lingers_paid_ns;   /* and that of lingering, if interactive threads held the GVL no more */
+    uint64_t admitted_ns;
+    uint8_t admitted_tier;      /* its tier at that time */
+    bool turn;                  /* admitted ahead of a lower tier, which had its share: not to be overtaken */
+    struct hw_gate gate;
     struct hw_account account;  /* of the process */
     struct hw_attribution attribution;
 
@@ -40,16 +47,9 @@ struct hw_scheduler {
     struct hw_thread *threads;  /* all living ones */
     unsigned living;
     uint32_t numbers;           /* given to threads so far */
-    uint64_t admitted_ns;
-    uint8_t admitted_tier;      /* its tier at that time */
-    bool turn;                  /* admitted ahead of a lower tier, which had its share: not to be overtaken */
-    struct hw_gate gate;
     uint64_t tier_ran_ns[HW_TIERS]; /* when an admitted thread of the tier last ended a hold worth the name */
     unsigned unborn;            /* threads that have never run */
     uint64_t newborn_ns;        /* since when newborn threads have been ready */
-    uint64_t interactive_ns;    /* held by interactive threads so far */
-    uint64_t switches_paid_ns;  /* when the debt of forced switches is paid off */
-    uint64_t lingers_paid_ns;   /* and that of lingering, if interactive threads held the GVL no more */
     uint64_t preemptions;       /* asked for */
     uint64_t retries;           /* asked for again because nothing came of it */
     uint64_t sampled_ns;        /* observe: when the holder was last to be sampled */

@@ -53,7 +53,10 @@ struct hw_ended {
 };
 
 struct hw_thread {
-    /* What its events look at and change: cache_line.h. */
+    /* What its events look at and change, a line after the other: cache_line.h. A record that is reused keeps what is above `state`. */
+    struct hw_account account;
+    _Atomic uint64_t called_ns; /* when its gate was last opened for it */
+
     enum hw_state state;
     uint32_t number;         /* unique in the process, from 1, never used again */
     uint64_t since_ns;       /* when it entered the state */
@@ -88,29 +91,29 @@ struct hw_thread {
     uint8_t naps;            /* its last blocks, a bit each, newest lowest: 1 = shorter than the policy's linger_ns */
     uint8_t nap_follows[HW_NAP_PATTERNS]; /* how surely a nap follows a pattern of naps: 0 to 3 */
     uint8_t computes_free;   /* for how many times more it is thought to compute without the GVL once it gives that up */
+    bool overtaken;          /* in its turn, which goes on when it is admitted again */
     pthread_t pthread;       /* valid while the thread holds the GVL */
     struct hw_thread **link; /* the scheduler's list of living threads */
     uintptr_t owner;         /* the VM's thread, which may outlive it: compared, never followed */
     int native_id;           /* of its native thread; 0: not known, or no such thing here */
     enum hw_class set_class;
+    uint64_t protected_ns;   /* not preempted before this time: it starved, or may unwind */
+    uint64_t turn_burst_ns;  /* its burst when its turn as the admitted thread began */
+    uint64_t turn_ns;        /* for how long it was admitted in this turn, not counting the current admission */
+    uint64_t free_cpu_from_ns; /* its CPU time when it gave up the GVL to one that was known to go on; 0: it didn't */
+    struct hw_pull pull;
     struct hw_waits waits;   /* for whom it waits: attribution.c */
 
     struct hw_thread *next;
     struct hw_thread *gate_next, *gate_prev;
     struct hw_thread *late_next;
-    uint64_t protected_ns;   /* not preempted before this time: it starved, or may unwind */
     uint64_t quantum_ns;     /* its own; 0 = the process's */
-    uint64_t turn_burst_ns;  /* its burst when its turn as the admitted thread began */
-    uint64_t turn_ns;        /* for how long it was admitted in this turn, not counting the current admission */
-    bool overtaken;          /* in its turn, which goes on when it is admitted again */
     uint64_t fresh_burst_ns; /* the burst it was born with */
     uint64_t asked_ns;
     uint64_t job_resume;     /* hold in which the job triggered itself, from where: see yield.c */
     uintptr_t job_frame;
     uint64_t opened_ns;      /* since when the gate is open for it */
     struct hw_cpu_reading cpu_reading; /* recording */
-    uint64_t free_cpu_from_ns; /* its CPU time when it gave up the GVL to one that was known to go on; 0: it didn't */
-    struct hw_pull pull;
     bool main;               /* the process's main thread: it alone runs trap handlers */
     bool seen;               /* by the walk over Thread.list */
     struct hw_ended *ended;  /* where its account goes when it ends; NULL: nowhere */
@@ -119,11 +122,9 @@ struct hw_thread {
     uint64_t told_session;   /* with the GVL: the last recording into whose stream Ruby wrote its name and site */
     uint32_t told_name;      /* a checksum of the name it had of its own then */
 
-    /* All above is zeroed when a record is reused; what follows is not. */
+    /* And what follows. */
     pthread_cond_t parked_cond;
     atomic_uint calls_due;   /* threads that opened the gate for it and have yet to signal it */
-    _Atomic uint64_t called_ns; /* when one of them last did */
-    struct hw_account account;
 };
 
 #endif
