@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "headway/platform"
+require "parser/ruby26"
 
 class PlatformTest < Minitest::Test
   Platform = Headway::Platform
@@ -72,5 +73,36 @@ class PlatformTest < Minitest::Test
     assert_equal [*%w[1 2 3 :never 2 nil Headway::OffloadPool::ClosedError nil nil false nil], '":mail: :request or :job"', *%w[nil "" true "ab" 0]],
                  run.out.split("\n")
     assert_match(/does nothing here: its native extension was not built/, run.err)
+  end
+
+  # Of what an application has a line for. The parser takes no string for one whose bytes aren't UTF-8; Ruby does.
+  class Builder < Parser::Builders::Default
+    private
+
+    def string_value(token)
+      value(token)
+    end
+  end
+
+  def test_what_an_application_loads_is_parsed_by_the_oldest_ruby_it_is_installed_on
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      require "rbconfig"
+      RbConfig::CONFIG["ruby_version"] = "9.9.0" # of which there is none
+      require "rails"
+      %w[headway headway/rack headway/puma headway/sidekiq headway/rails].each { |file| require file }
+      Headway::Web
+      Headway::Metrics.constants.each { |name| Headway::Metrics.const_get(name) }
+      puts $LOADED_FEATURES.grep(%r{lib/headway})
+    RUBY
+    assert run.success?, run
+    files = run.out.split("\n")
+    assert_operator files.size, :>, 50
+    files.each do |file|
+      parser = Parser::Ruby26.new(Builder.new)
+      parser.diagnostics.all_errors_are_fatal = true
+      parser.parse(Parser::Source::Buffer.new(file, source: File.read(file)))
+    rescue Parser::SyntaxError => error
+      flunk "#{file}:#{error.diagnostic.location.line}: #{error.message}"
+    end
   end
 end

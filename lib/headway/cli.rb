@@ -97,7 +97,7 @@ module Headway
                 elsif name.start_with?("-") then "unknown option #{name}"
                 else "unknown command #{name.scrub.inspect}"
                 end
-        "#{wrong}: give #{COMMANDS.keys[...-1].join(", ")} or #{COMMANDS.keys.last} (headway --help says more)"
+        "#{wrong}: give #{COMMANDS.keys[0...-1].join(", ")} or #{COMMANDS.keys.last} (headway --help says more)"
       end
 
       def print_help

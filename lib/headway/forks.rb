@@ -39,7 +39,7 @@ module Headway
         pid
       end
 
-      def daemon(...)
+      def daemon(*)
         Fiber.scheduler.then { |scheduler| scheduler.before_daemon if scheduler.respond_to?(:before_daemon) }
         super.tap { Forks.after_daemon }
       end

@@ -78,7 +78,9 @@ module Headway
         raise error.exceptions.find { |each| !each.is_a?(StandardError) && !each.is_a?(ScriptError) } || error
       end
 
-      def event(work) = "#{work.kind}.headway"
+      def event(work)
+        "#{work.kind}.headway"
+      end
     end
 
     # Adds to the line that ends a request in the log, and to the payload of process_action.action_controller (:gvl_wait, seconds).

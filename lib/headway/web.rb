@@ -58,7 +58,9 @@ module Headway
 
     # Rails lists what is mounted by it.
     # @return [String]
-    def inspect = "#<#{self.class}>"
+    def inspect
+      "#<#{self.class}>"
+    end
 
     # @param env [Hash] Rack's
     # @return [Array(Integer, Hash, #each)]
@@ -160,9 +162,13 @@ module Headway
       raise Refused.new(400, "send a JSON object")
     end
 
-    def found(response) = response || nothing
+    def found(response)
+      response || nothing
+    end
 
-    def nothing = text(404, "There is nothing here.\n")
+    def nothing
+      text(404, "There is nothing here.\n")
+    end
 
     def text(status, text, headers = {})
       [status, { "content-type" => "text/plain; charset=utf-8", "content-length" => text.bytesize.to_s, **headers }, [text]]
@@ -174,6 +180,8 @@ module Headway
     end
 
     # @return [String] JSON in which nothing can be taken for HTML
-    def self.json(value) = JSON.generate(value).gsub("<", '\u003c')
+    def self.json(value)
+      JSON.generate(value).gsub("<", '\u003c')
+    end
   end
 end

@@ -11,7 +11,9 @@ module Headway
     # Something is wrong with whom we ask, or with the answer. The message is one line for the user.
     class ClientError < StandardError
       # @return [Boolean] whether there was nothing to dump: who asked can begin one, each in a way of its own
-      def no_flight_recorder? = message.start_with?("no flight recorder")
+      def no_flight_recorder?
+        message.start_with?("no flight recorder")
+      end
     end
 
     # Asks one process. Each request has a connection of its own, and none is waited for longer than its limit.
@@ -35,33 +37,49 @@ module Headway
 
       # @return [Hash] with symbols as names
       # @raise [ClientError]
-      def stats = request({ get: "stats" }, :stats)
+      def stats
+        request({ get: "stats" }, :stats)
+      end
 
       # @return [Hash] :policy, :quantum_ms, :preempt
-      def settings = request({ get: "settings" }, :settings)
+      def settings
+        request({ get: "settings" }, :settings)
+      end
 
       # @param values [Hash]
       # @return [Hash] the settings after it
-      def set(values) = request({ set: values }, :settings)
+      def set(values)
+        request({ set: values }, :settings)
+      end
 
       # @return [Hash] what process it is
-      def ping = request({ ping: true }, :ping)
+      def ping
+        request({ ping: true }, :ping)
+      end
 
       # @param file [String, nil] absolute
       # @return [String] the file written
-      def dump(file = nil) = request({ dump: file || true }, :dump, limit: DUMP_LIMIT)
+      def dump(file = nil)
+        request({ dump: file || true }, :dump, limit: DUMP_LIMIT)
+      end
 
       # @return [Hash, nil] :mode, :file, :events, :dropped, :bytes, :slots, :failure of the recording there is
-      def recorder = request({ get: "recorder" }, :recorder)
+      def recorder
+        request({ get: "recorder" }, :recorder)
+      end
 
       # @param options [Hash] :file (absolute), :mode, :events, :seconds, :wait_threshold, as {Recorder.start} takes them
       # @return [Hash] as {#recorder}
-      def record(options) = request({ record: options }, :recorder, limit: DUMP_LIMIT)
+      def record(options)
+        request({ record: options }, :recorder, limit: DUMP_LIMIT)
+      end
 
       # Ends the recording.
       #
       # @return [Hash] as {#recorder}, in the end
-      def stop_recording = request({ record: false }, :recorder, limit: DUMP_LIMIT)
+      def stop_recording
+        request({ record: false }, :recorder, limit: DUMP_LIMIT)
+      end
 
       private
 
@@ -151,7 +169,9 @@ module Headway
         raise ClientError, "process #{@pid} doesn't answer: is it stopped?"
       end
 
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      def now
+        Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
     end
   end
 end

@@ -24,7 +24,9 @@ module Headway
 
         private
 
-        def commanded? = ENV.key?("HEADWAY_RECORD") && Recorder.stats[:mode] == :stream
+        def commanded?
+          ENV.key?("HEADWAY_RECORD") && Recorder.stats[:mode] == :stream
+        end
       end
     end
   end

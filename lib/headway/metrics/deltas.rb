@@ -65,7 +65,9 @@ module Headway
       end
 
       # Something smaller than before has begun at zero again.
-      def less(value, before) = before.nil? || before > value ? value : value - before
+      def less(value, before)
+        before.nil? || before > value ? value : value - before
+      end
 
       # Every count without the shorter bounds'.
       def apart(value)

@@ -23,7 +23,9 @@ module Headway
 
       # Rails lists what is mounted by it.
       # @return [String]
-      def inspect = "#<#{self.class}>"
+      def inspect
+        "#<#{self.class}>"
+      end
 
       # @param env [Hash] Rack's
       # @return [Array(Integer, Hash, Array<String>)]

@@ -37,7 +37,9 @@ module Headway
     module Text
       # @param name [Object]
       # @return [String] a new one, in valid UTF-8
-      def self.of(name) = name.to_s.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub
+      def self.of(name)
+        name.to_s.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub
+      end
     end
 
     # A histogram's values at one moment.

@@ -33,7 +33,9 @@ module Headway
           { version: VERSION, policy: Headway.policy.to_s, preempt: Headway.preempt.to_s, quantum_ms: Headway.quantum_ms.to_s }
         end
 
-        def started = Headway.started? ? 1 : 0
+        def started
+          Headway.started? ? 1 : 0
+        end
       end
     end
   end

@@ -118,7 +118,9 @@ module Headway
 
       # @api private
       # @return [Boolean]
-      def last? = @last
+      def last?
+        @last
+      end
 
       # @return [void]
       def run

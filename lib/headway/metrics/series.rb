@@ -40,7 +40,9 @@ module Headway
       end
 
       # @return [Array<Family>]
-      def families = [family]
+      def families
+        [family]
+      end
 
       private
 
@@ -74,8 +76,12 @@ module Headway
 
       private
 
-      def type = :counter
-      def copy(value) = value
+      def type
+        :counter
+      end
+      def copy(value)
+        value
+      end
     end
 
     # Counts durations by their length.
@@ -105,10 +111,14 @@ module Headway
 
       private
 
-      def type = :histogram
+      def type
+        :histogram
+      end
 
       # Kept one by one, read far less often than written: made cumulative here.
-      def copy(value) = Distribution.of_counts(@bounds, value.counts, value.sum, value.count)
+      def copy(value)
+        Distribution.of_counts(@bounds, value.counts, value.sum, value.count)
+      end
     end
   end
 end

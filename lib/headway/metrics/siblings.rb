@@ -23,7 +23,9 @@ module Headway
       # @param directory [String]
       # @return [Siblings]
       # @raise [SettingError] when nothing can be written there
-      def self.at(directory) = @all[[Dir.pwd, directory]] ||= new(directory)
+      def self.at(directory)
+        @all[[Dir.pwd, directory]] ||= new(directory)
+      end
 
       # @param directory [String] made if need be; for this application on this machine alone
       # @param every [Numeric] seconds
@@ -66,7 +68,9 @@ module Headway
 
       private
 
-      def path = File.join(@directory, "headway-#{::Process.pid}.json")
+      def path
+        File.join(@directory, "headway-#{::Process.pid}.json")
+      end
 
       def together(all)
         numbers = all.map(&:first).tally
@@ -139,7 +143,9 @@ module Headway
         false
       end
 
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      def now
+        ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      end
 
       def labelled(families, worker)
         families.map do |family|

@@ -55,7 +55,9 @@ module Headway
         end
       end
 
-      def time_help = "Time of #{@kind}s by what their threads did: running, ready (waiting for the GVL), suspended."
+      def time_help
+        "Time of #{@kind}s by what their threads did: running, ready (waiting for the GVL), suspended."
+      end
     end
   end
 end

@@ -25,7 +25,7 @@ module Headway
       end
 
       # @return [Float] seconds
-      def calculate(...)
+      def calculate(*, **)
         now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
         return super if now < (@headway_free_until ||= 0)
 

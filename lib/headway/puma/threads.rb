@@ -9,7 +9,9 @@ module Headway
 
       # @param server [::Puma::Server]
       # @return [Boolean] whether this Puma lets its threads be set
-      def self.settable?(server) = server.respond_to?(:update_thread_pool_min_max)
+      def self.settable?(server)
+        server.respond_to?(:update_thread_pool_min_max)
+      end
 
       # @param server [::Puma::Server]
       # @param range [Range, nil] default: up to what Puma was configured with, which pools of connections are made for
@@ -20,7 +22,9 @@ module Headway
       end
 
       # @return [Integer] threads at most
-      def value = @server.max_threads
+      def value
+        @server.max_threads
+      end
 
       # @param value [Integer]
       def value=(value)
@@ -29,7 +33,9 @@ module Headway
       end
 
       # @return [Integer] requests that wait for a thread
-      def backlog = @server.backlog.to_i
+      def backlog
+        @server.backlog.to_i
+      end
     end
   end
 end

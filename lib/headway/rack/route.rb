@@ -42,7 +42,9 @@ module Headway
           end
         end
 
-        def empty? = @names.empty?
+        def empty?
+          @names.empty?
+        end
       end
       private_constant :Names
 
@@ -105,7 +107,9 @@ module Headway
         end
       end
 
-      def joined(place, pattern) = place && pattern == "/" ? place : "#{place}#{pattern}"
+      def joined(place, pattern)
+        place && pattern == "/" ? place : "#{place}#{pattern}"
+      end
 
       # @return [String, nil] where the application is that answered, with the parameters on the way there, not its own route's
       def place(env, pattern = "")

@@ -24,7 +24,9 @@ module Headway
 
       private
 
-      def begin_span(event, name) = WHOLE.include?(event) ? Native.begin_mark(name) : Native.begin_part(name)
+      def begin_span(event, name)
+        WHOLE.include?(event) ? Native.begin_mark(name) : Native.begin_part(name)
+      end
 
       def text(name, payload)
         case name

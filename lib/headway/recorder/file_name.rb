@@ -59,7 +59,9 @@ module Headway
 
         # @param path [String] as {pattern} returns it
         # @return [Boolean] whether each process gets a file of its own
-        def unique?(path) = File.basename(path).scan(PLACE).include?(["p"])
+        def unique?(path)
+          File.basename(path).scan(PLACE).include?(["p"])
+        end
 
         # @param name [String] a file's, with places
         # @return [String] of a regular expression: what that name may have become

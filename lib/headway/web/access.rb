@@ -40,12 +40,16 @@ module Headway
 
       # @param env [Hash]
       # @return [Boolean] whether settings may be changed
-      def controls?(env) = !@controls.nil? && !!@controls.call(env)
+      def controls?(env)
+        !@controls.nil? && !!@controls.call(env)
+      end
 
       private
 
       # All that say something say development, and one does: a server started without any is not taken for a developer's.
-      def development? = environments.any? && environments.values.all?("development")
+      def development?
+        environments.any? && environments.values.all?("development")
+      end
 
       def environments
         @environments ||= begin

@@ -110,7 +110,9 @@ module Headway
       private
 
       # Only what is listed, whatever was asked for.
-      def path_of(name) = (File.join(@directory, name) if names.include?(name))
+      def path_of(name)
+        File.join(@directory, name) if names.include?(name)
+      end
 
       def names
         return [] if Control::Directory.fault(@directory)
@@ -121,9 +123,13 @@ module Headway
       end
 
       # Without an error for one that another process has removed just now: the others are there.
-      def plain?(path) = File.file?(path) && !File.symlink?(path)
+      def plain?(path)
+        File.file?(path) && !File.symlink?(path)
+      end
 
-      def size(name) = File.size?(File.join(@directory, name)).to_i
+      def size(name)
+        File.size?(File.join(@directory, name)).to_i
+      end
 
       def file(path, headers)
         body = FileBody.new(path)

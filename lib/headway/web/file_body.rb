@@ -23,7 +23,9 @@ module Headway
         end
       end
 
-      def close = @file.close
+      def close
+        @file.close
+      end
     end
   end
 end

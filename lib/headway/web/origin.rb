@@ -59,7 +59,9 @@ module Headway
           one.bytesize == other.bytesize && one.bytes.zip(other.bytes).inject(0) { |sum, (a, b)| sum | (a ^ b) }.zero?
         end
 
-        def https?(env) = env["rack.url_scheme"] == "https" || env["HTTP_X_FORWARDED_PROTO"].to_s.start_with?("https")
+        def https?(env)
+          env["rack.url_scheme"] == "https" || env["HTTP_X_FORWARDED_PROTO"].to_s.start_with?("https")
+        end
       end
     end
   end

@@ -50,7 +50,9 @@ module Headway
       private
 
       # A forked child has its parent's text, which is not about it.
-      def current? = @text && @pid == ::Process.pid && now - @at < FRESH_S
+      def current?
+        @text && @pid == ::Process.pid && now - @at < FRESH_S
+      end
 
       def refresh(more)
         @late = {} unless @pid == ::Process.pid
@@ -107,7 +109,9 @@ module Headway
                     threads_left_out: living.size - shown.size + stats.fetch(:threads_left_out, 0))
       end
 
-      def cut(text) = text.to_s.dup.force_encoding(Encoding::UTF_8).scrub("?")[0, 200]
+      def cut(text)
+        text.to_s.dup.force_encoding(Encoding::UTF_8).scrub("?")[0, 200]
+      end
 
       def notices
         off = if !Headway.supported? then [] # it is among the notices
@@ -118,7 +122,9 @@ module Headway
         (off + Headway.notices).first(20).map { |notice| cut(notice) }
       end
 
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      def now
+        ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      end
     end
   end
 end
