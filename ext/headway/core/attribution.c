@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define LANE 8 /* slots in use are counted in whole cache lines: the loops are unrolled and vectorised */
-
 static void
 advance(struct hw_attribution *a, uint64_t now)
 {
@@ -29,8 +27,8 @@ end_loneliness(struct hw_attribution *a)
 static void
 add_difference(uint64_t *restrict sum, const uint64_t *restrict after, const uint64_t *restrict before, unsigned count)
 {
-    for (unsigned i = 0; i < count; i += LANE) {
-        for (unsigned lane = i; lane < i + LANE; lane++) sum[lane] += after[lane] - before[lane];
+    for (unsigned i = 0; i < count; i += HW_SLOTS_STEP) {
+        for (unsigned lane = i; lane < i + HW_SLOTS_STEP; lane++) sum[lane] += after[lane] - before[lane];
     }
 }
 
@@ -80,7 +78,7 @@ hw_attribution_add(struct hw_attribution *a, struct hw_thread *thread, struct hw
     if (slot == HW_SLOT_OTHERS) return;
     if (a->owners[slot].number != 0) vacate(a, slot, threads);
     a->owners[slot] = (struct hw_slot_owner){ .number = thread->number, .living = true };
-    while (a->used <= slot) a->used += LANE;
+    while (a->used <= slot) a->used += HW_SLOTS_STEP;
 }
 
 void
@@ -203,5 +201,5 @@ void
 hw_attribution_init(struct hw_attribution *a)
 {
     memset(a, 0, sizeof(*a));
-    a->used = LANE;
+    a->used = HW_SLOTS_STEP;
 }

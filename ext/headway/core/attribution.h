@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #define HW_SLOTS 64
+#define HW_SLOTS_STEP 8 /* those in use are counted in whole cache lines: the loops are unrolled and vectorised */
 /* A sample is asked for after 10 ms; on a busy machine it may take twice that. In a trace as live. */
 #define HW_LATE_NS (50 * HW_NS_PER_MS)
 #define HW_SLOT_NOBODY 0

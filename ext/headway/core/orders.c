@@ -7,7 +7,7 @@
 uint64_t
 hw_orders_yield_at_ns(const struct hw_scheduler *s, const struct hw_thread *holder, uint64_t now)
 {
-    if (s->counts[HW_IS_READY] == 0) return HW_NEVER;
+    if (s->counts[HW_IS_READY] == 0) return HW_NEVER; /* as the policy will say: mostly it is so, and nothing need be gathered for it */
     struct hw_rivals rivals = {
         .ready = s->counts[HW_IS_READY],
         .interactive_ready = s->counts[HW_IS_INTERACTIVE_READY],

@@ -131,10 +131,10 @@ fetch(const struct hw_runtime *rt, const struct hw_thread *thread)
 {
     const struct hw_scheduler *scheduler = &rt->scheduler;
     const struct hw_attribution *attribution = &scheduler->attribution;
-    hw_fetch(rt, &attribution->held_ns[8]);
+    hw_fetch(rt, &attribution->held_ns[HW_SLOTS_STEP]);
     hw_fetch(thread, &thread->pull.before);
-    hw_fetch(&thread->waits, &thread->waits.held_before_ns[8]);
-    hw_fetch(attribution->caused_ns, &attribution->caused_ns[8]);
+    hw_fetch(&thread->waits, &thread->waits.held_before_ns[HW_SLOTS_STEP]);
+    hw_fetch(attribution->caused_ns, &attribution->caused_ns[HW_SLOTS_STEP]);
     hw_fetch_to_read(&scheduler->policy, &scheduler->policy + 1);
     if (hw_recording(&rt->recorder)) hw_fetch(&rt->recorder.ring.head, &rt->recorder.ring.head + 1);
 }

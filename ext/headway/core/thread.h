@@ -53,9 +53,10 @@ struct hw_ended {
 };
 
 struct hw_thread {
-    /* What its events look at and change, a line after the other: cache_line.h. A record that is reused keeps what is above `state`. */
+    /* What its events look at and change, a line after the other: cache_line.h. A record that is reused is zeroed from `state` to before
+     * `parked_cond`, and keeps the rest. */
     struct hw_account account;
-    _Atomic uint64_t called_ns; /* when its gate was last opened for it */
+    _Atomic uint64_t called_ns; /* when somebody last signalled parked_cond */
 
     enum hw_state state;
     uint32_t number;         /* unique in the process, from 1, never used again */
@@ -122,7 +123,6 @@ struct hw_thread {
     uint64_t told_session;   /* with the GVL: the last recording into whose stream Ruby wrote its name and site */
     uint32_t told_name;      /* a checksum of the name it had of its own then */
 
-    /* And what follows. */
     pthread_cond_t parked_cond;
     atomic_uint calls_due;   /* threads that opened the gate for it and have yet to signal it */
 };

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 module Headway
-  # What Native::Work is where Headway can do something. Of the times there is the clock's alone. In old Rubies, too: keep to syntax that
-  # Ruby 2.6 parses.
+  # What Native::Work is where Headway can do something. Of the times there is the clock's alone.
   class UntimedWork
     CURRENT = :headway_work
     private_constant :CURRENT

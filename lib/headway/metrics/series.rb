@@ -79,6 +79,7 @@ module Headway
       def type
         :counter
       end
+
       def copy(value)
         value
       end
