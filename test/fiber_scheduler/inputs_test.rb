@@ -206,6 +206,21 @@ class FiberSchedulerInputsTest < Minitest::Test
     assert_operator threads, :<, 10
   end
 
+  # An interrupt has Ruby's own say no without a look, one time in some 100,000 where threads compete.
+  def test_select_believes_no_wrong_no
+    result = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway"
+      elsewhere = Headway::FiberScheduler.const_get(:Elsewhere)
+      select, looks = elsewhere.method(:select), 0
+      elsewhere.define_singleton_method(:select) { |*asked| (looks += 1) < 5 ? nil : select.call(*asked) }
+      Fiber.set_scheduler(Headway::FiberScheduler.new)
+      reader, writer = IO.pipe
+      Fiber.schedule { p IO.select([reader], nil, nil, 20)&.map(&:size) }
+      Fiber.schedule { sleep(0.01) && writer.write("x") }
+    RUBY
+    assert_equal ["[1, 0, 0]\n", ""], [result.out, result.err]
+  end
+
   # As where there is no epoll.
   def test_a_select_that_is_given_up_leaves_no_thread
     result = Harness::RubyProcess.eval(<<~RUBY)

@@ -10,8 +10,9 @@ module Headway
       class << self
         # @return what the block returns
         def open(*lists)
-          set = for_fd(Native.poll_set(wanted(lists)), "r")
-          set.asks(lists)
+          wanted = wanted(lists)
+          set = for_fd(Native.poll_set(wanted), "r")
+          set.asks(lists, wanted)
           yield set
         ensure
           set&.close
@@ -32,17 +33,23 @@ module Headway
       end
 
       # @param lists [Array<Array<IO>, nil>] as IO.select takes them
-      def asks(lists)
+      # @param wanted [Hash{Integer => Integer}] events of each descriptor in them
+      def asks(lists, wanted)
         @lists = lists
+        @wanted = wanted
       end
 
       # Drains before it looks: what comes in between is found now, and what comes after that is told of again. The other way round the
       # draining took out what had come since the look, and nobody told of it any more. Once something is found the set is done with.
+      # For the same reason a no of IO.select's is not believed, but where there is nothing.
       #
       # @return [Array<Array<IO>>, nil]
       def ready
         Native.poll_drain(fileno)
-        Elsewhere.select(*@lists, 0)
+        loop do
+          ready = Elsewhere.select(*@lists, 0)
+          return ready if ready || !Native.poll_ready?(@wanted)
+        end
       end
     end
     private_constant :PollSet
