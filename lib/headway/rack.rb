@@ -84,7 +84,6 @@ module Headway
     def inside(env, work)
       if @options.any? && work.answering
         Notices.add("Headway::Rack stands there twice: #{@options.join(", ")} of the inner one say nothing (in Rails config.headway takes them)")
-        @options = []
       end
       @app.call(env).tap { @routes.look(env) }
     end
@@ -96,9 +95,13 @@ module Headway
       [status, @server_timing ? timed(headers, work) : headers, body]
     end
 
-    # Puma, which tells, doesn't where closing the body raises. Others look at what kind of body it is: Falcon has its own.
+    # Puma, which tells, doesn't where closing the body raises. Others look at what kind of body it is: Falcon has its own. So does Puma
+    # with a File: it sends what is left of that very one, and of anything else with a path what it finds there.
     def watched?(env, response)
-      @proxies && response.is_a?(Array) && response[2].respond_to?(:close) && env["SERVER_SOFTWARE"].to_s.start_with?("puma")
+      return false unless @proxies && response.is_a?(Array)
+
+      body = response[2]
+      body.respond_to?(:close) && !body.is_a?(::File) && env["SERVER_SOFTWARE"].to_s.start_with?("puma")
     end
 
     def body_proxy(env, status, body, told)

@@ -22,6 +22,9 @@ class PumaTest < Minitest::Test
       when "/fails" then raise "oops"
       when "/close" then [200, {}, Enumerator.new { |out| out << "sent" }.tap { |body| def body.close = raise(IOError, "close failed") }]
       when "/works" then [200, {}, [$works.inspect]]
+      when "/file"
+        File.write("export", "first\\nsecond\\n")
+        [200, { "content-length" => "7" }, File.open("export").tap { |file| file.seek(6) }]
       else
         t = Thread.new { 300_000.times { } }
         sleep 0.005
@@ -59,6 +62,17 @@ class PumaTest < Minitest::Test
       assert_equal 1, counted.scan('["GET /close", 200, "close failed"]').size, counted
       assert_equal 1, counted.scan("GET /close").size, counted
       assert_match(/IOError.*close failed|close failed.*IOError/, @puma.output)
+    end
+  end
+
+  # What is left of that very one, not what its path leads to.
+  def test_a_file_is_sent_as_it_is_without_headway
+    [{}, { "QUIET" => "1" }].each do |env|
+      puma("", env: env)
+      response = get(@port, "/file")
+      assert_equal ["second\n", "7"], [response.body, response["content-length"]]
+      counted = @puma.await("it") { get(@port, "/works").body.then { |works| works if works.include?("/file") } }
+      assert_includes counted, '["GET /file", 200, ""]'
     end
   end
 

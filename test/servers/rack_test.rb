@@ -110,6 +110,24 @@ class RackTest < Harness::RecorderTest
     assert_equal 1, err.lines.grep(/\Aheadway: Headway::Rack failed and was left out: /).size, err
   end
 
+  # As Rack::Builder#freeze_app does to all that it builds.
+  def test_a_frozen_one_answers
+    _, err = capture_subprocess_io do
+      with_headway do
+        endpoint = Headway::Metrics::Endpoint.new
+        app = Rack::Builder.new do
+          use Headway::Rack
+          use Headway::Rack, sample: 1
+          map("/metrics") { run endpoint }
+          run ->(_env) { [200, {}, ["fine"]] }
+          freeze_app
+        end
+        2.times { %w[/ /metrics].each { |path| assert_equal 200, Rack::MockRequest.new(app).get(path).status } }
+      end
+    end
+    assert_equal 1, err.lines.grep(/stands there twice/).size, err
+  end
+
   def test_what_another_thread_raises_meanwhile_is_no_fault_of_ours
     late = [].tap { |callbacks| callbacks.define_singleton_method(:push) { |_| Thread.current.raise(Timeout::Error, "late") } }
     with_headway do

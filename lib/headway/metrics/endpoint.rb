@@ -10,15 +10,11 @@ module Headway
     # Figures are collected once a second at most: however many scrape at once, one of them does the work and the others get its
     # answer.
     class Endpoint
-      FRESH_S = 1.0
-      private_constant :FRESH_S
-
       # @param directory [String, nil] where the processes of this application put their figures, to be answered together; see
       #   {Siblings}
       # @raise [SettingError] a directory that can't be written to
       def initialize(directory: nil)
-        @siblings = Siblings.at(directory) if directory
-        @lock = Mutex.new
+        @answer = Answer.new(directory && Siblings.at(directory))
       end
 
       # Rails lists what is mounted by it.
@@ -33,7 +29,7 @@ module Headway
         return plain(405, "GET or HEAD\n", "allow" => "GET, HEAD") unless %w[GET HEAD].include?(env["REQUEST_METHOD"])
         return plain(404, "nothing here\n") unless ["", "/"].include?(env["PATH_INFO"].to_s)
 
-        body = @lock.synchronize { @siblings ? text_of_all : fresh_text }
+        body = @answer.text
         [200, { "content-type" => Exposition::CONTENT_TYPE, "cache-control" => "no-store", "content-length" => body.bytesize.to_s },
          env["REQUEST_METHOD"] == "HEAD" ? [] : [body]]
       rescue StandardError => error
@@ -42,28 +38,48 @@ module Headway
 
       private
 
-      # The same text while nobody has anything new.
-      def text_of_all
-        families = @siblings.families(FRESH_S)
-        @text = Exposition.text(families) unless families.equal?(@families)
-        @families = families
-        @text
-      end
-
-      # A forked child has its parent's text, which is not about it.
-      def fresh_text
-        now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
-        unless @text && now - @at < FRESH_S && @pid == ::Process.pid
-          @text = Metrics.text
-          @at = now
-          @pid = ::Process.pid
-        end
-        @text
-      end
-
       def plain(status, text, headers = {})
         [status, { "content-type" => "text/plain", "content-length" => text.bytesize.to_s, **headers }, [text]]
       end
+
+      # What is answered now. Apart from the endpoint, which Rack::Builder#freeze_app freezes.
+      class Answer
+        FRESH_S = 1.0
+        private_constant :FRESH_S
+
+        # @param siblings [Siblings, nil]
+        def initialize(siblings)
+          @siblings = siblings
+          @lock = Mutex.new
+        end
+
+        # @return [String]
+        def text
+          @lock.synchronize { @siblings ? text_of_all : fresh_text }
+        end
+
+        private
+
+        # The same text while nobody has anything new.
+        def text_of_all
+          families = @siblings.families(FRESH_S)
+          @text = Exposition.text(families) unless families.equal?(@families)
+          @families = families
+          @text
+        end
+
+        # A forked child has its parent's text, which is not about it.
+        def fresh_text
+          now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+          unless @text && now - @at < FRESH_S && @pid == ::Process.pid
+            @text = Metrics.text
+            @at = now
+            @pid = ::Process.pid
+          end
+          @text
+        end
+      end
+      private_constant :Answer
     end
   end
 end
