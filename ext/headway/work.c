@@ -129,6 +129,13 @@ look(VALUE self)
     return self;
 }
 
+/* -> whether its thread is the current one */
+static VALUE
+here_p(VALUE self)
+{
+    return work_of(self)->thread == rb_thread_current() ? Qtrue : Qfalse;
+}
+
 /* One that was begun in it and that nobody finished is gone with it. */
 static void
 give_back(VALUE self)
@@ -240,6 +247,7 @@ hw_work_init(VALUE native)
     rb_define_singleton_method(class, "current", current, 0);
     rb_define_singleton_method(class, "answering?", in_application_p, 0);
     rb_define_method(class, "look", look, 0);
+    rb_define_method(class, "here?", here_p, 0);
     rb_define_method(class, "conclude", conclude, 1);
     rb_define_method(class, "running", running, 0);
     rb_define_method(class, "waiting", waiting, 0);

@@ -83,9 +83,14 @@ module Headway
       end
     end
 
-    # Adds to the line that ends a request in the log, and to the payload of process_action.action_controller (:gvl_wait, seconds).
+    # Adds to the line that ends a request in the log, and to the payload of process_action.action_controller (:gvl_wait, seconds). An
+    # action of ActionController::Live runs on a thread of its own while the request's sleeps: there it is what that one waited.
     module Log
       extend ActiveSupport::Concern
+
+      PART = "Headway's part of the log"
+      BEFORE = "headway.before"
+      private_constant :PART, :BEFORE
 
       class_methods do
         def log_process_action(payload)
@@ -96,12 +101,27 @@ module Headway
 
       private
 
+      def process_action(*)
+        work = Work.current
+        Integrations::Guard.masked(PART) { request.set_header(BEFORE, Headway.thread_account) } unless work.nil? || work.here?
+        super
+      end
+
       def append_info_to_payload(payload)
         super
-        Integrations::Guard.masked("Headway's part of the log") do
-          work = Work.current
-          payload[:gvl_wait] = work.waiting if work&.measured?
+        Integrations::Guard.masked(PART) do
+          wait = gvl_wait
+          payload[:gvl_wait] = wait if wait
         end
+      end
+
+      def gvl_wait
+        work = Work.current
+        return (work.waiting if work.measured?) if work&.here?
+
+        before = request.get_header(BEFORE)
+        after = before && Headway.thread_account
+        [after[1] - before[1], 0.0].max if after # started anew meanwhile, it is less than before
       end
     end
   end

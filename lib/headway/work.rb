@@ -42,10 +42,11 @@ module Headway
       # A job that isn't in the sample of what runs it: what it is inside, as an Active Job, isn't either.
       # @api private
       def leave_out
+        before = Thread.current[LEFT_OUT]
         Thread.current[LEFT_OUT] = true
         yield
       ensure
-        Thread.current[LEFT_OUT] = nil
+        Thread.current[LEFT_OUT] = before
       end
 
       # @api private
@@ -139,6 +140,9 @@ module Headway
     #   @return [Boolean] whether the thread had a fiber scheduler
     # @!method finished?
     #   @return [Boolean]
+    # @!method here?
+    #   @return [Boolean] whether it is under way on the current thread, and the times are of this one: where Rails copies what is a
+    #     thread's own to the thread of a streaming action, the work is known there, too
     # @!method look
     #   Takes its thread's times until now: what follows may be on another thread.
     #   @return [self]

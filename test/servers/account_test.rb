@@ -75,6 +75,22 @@ class AccountTest < Harness::TrapTest
     end
   end
 
+  def test_what_is_left_out_inside_of_something_left_out_ends_nothing
+    Headway::Work.leave_out do
+      Headway::Work.leave_out { assert_predicate Headway::Work, :left_out? }
+      assert_predicate Headway::Work, :left_out?
+    end
+    refute_predicate Headway::Work, :left_out?
+  end
+
+  def test_it_is_known_on_which_thread_a_work_is
+    work = Headway::Work.start(:job)
+    assert_predicate work, :here?
+    refute Thread.new { work.here? }.value
+    work.finish
+    refute_predicate work, :here?
+  end
+
   def test_work_that_another_thread_finished_is_not_what_its_own_is_at_for_good
     with_headway do
       work = Headway::Work.start(:job, "Mail")

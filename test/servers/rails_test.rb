@@ -17,6 +17,7 @@ class RailsTest < Minitest::Test
       get "/fails", to: "items#fail"
       get "/state", to: "items#state"
       get "/stop", to: "items#stop"
+      get "/live", to: "live#show"
       mount Users => "/eng"
       mount ->(env) { [200, {}, [env["PATH_INFO"]]] } => "/rack"
       scope("/o/:org") do
@@ -69,6 +70,19 @@ class RailsTest < Minitest::Test
       def fail = raise(ArgumentError, "on purpose")
       def stop = render(json: Headway::Recorder.stop)
       def state = render(json: { policy: Headway.policy, started: Headway.started?, first: Rails.application.middleware.first.name })
+    end
+
+    class LiveController < ItemsController
+      include ActionController::Live
+
+      def show
+        Item.connection.raw_connection.create_function("doze", 0) { |function| sleep 0.005; function.result = 1 }
+        before = Headway.thread_account
+        beside_computing_threads { Item.connection.select_value("SELECT doze()") }
+        response.stream.write((Headway.thread_account[1] - before[1]).to_s)
+      ensure
+        response.stream.close
+      end
     end
   RUBY
 
@@ -127,6 +141,18 @@ class RailsTest < Minitest::Test
     ["ItemsController#show", "sql Item Load", "cache_read", "perform Polish", "GET /items/:id"].each { |name| assert_includes marks, name }
     assert marks.any? { |name| name.start_with?("render ") }, marks.inspect
     assert_empty trace[:work].map { |work| work[:name] }.grep(/\A(sql|render|cache)/), "a query at the start is no work of its own"
+  end
+
+  # Rails runs it on a thread of its own, and copies there what says which request it is.
+  def test_a_streaming_action_is_told_from_the_thread_that_waits_for_it
+    rails("config.headway.policy = :observe")
+    waited = get(@port, "/live").body.to_f
+    assert_operator waited, :>, 0.005
+    @rails.await_output(/Completed 200 OK in .*GVL wait: [\d.]+ms/)
+    logged = @rails.output[/GVL wait: ([\d.]+)ms/, 1].to_f / 1000
+    assert_operator logged, :>=, waited - 0.001
+    request = @rails.await("the request") { seen_lines.find { |kind, name| kind == "request" && name == "GET /live" } }
+    assert_nil request[3], "its queries are no part of what the request's thread did"
   end
 
   def test_what_is_mounted_is_named_with_its_place

@@ -32,6 +32,7 @@ module Headway
       @kind = kind
       @name = name
       @outer = before if kind == :job || before&.kind == :job
+      @thread = Thread.current
       @shared = Fiber.respond_to?(:current_scheduler) && !Fiber.current_scheduler.nil?
       @answering = false
       @began = clock
@@ -40,6 +41,10 @@ module Headway
     def look
       @answering = false
       self
+    end
+
+    def here?
+      !finished? && @thread.equal?(Thread.current)
     end
 
     def conclude(error)

@@ -30,7 +30,8 @@ module Headway
         return if wait.negative? || wall.negative? # Headway was started anew meanwhile
 
         payload[:headway] = { gvl_wait: wait, database: wall - wait }
-        Work.current&.add(:sql, wall, wait) unless payload[:cached]
+        work = Work.current
+        work.add(:sql, wall, wait) if work&.here? && !payload[:cached]
       end
     end
   end
