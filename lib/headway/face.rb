@@ -10,6 +10,7 @@ require_relative "integrations/puma_races"
 # The public face, over the native extension.
 module Headway
   @settings = Settings.resolve(env: {})
+  @starts = 0
   # What code has set before the start.
   @set = {}
 
@@ -55,6 +56,10 @@ module Headway
     def started?
       Native.started?
     end
+
+    # @return [Integer] how often Headway was started: each time its figures begin anew
+    # @api private
+    attr_reader :starts
 
     # @return [:fair, :quantum, :observe] in force, or of the last start
     def policy
@@ -180,6 +185,7 @@ module Headway
     end
 
     def configure(wanted)
+      anew = !started?
       effective = many_to_many? ? observing(wanted) : wanted
       failure = Native.start(Native::POLICIES.index(effective.policy), Native::PREEMPTS.index(effective.preempt),
                              (effective.quantum_ms * 1_000_000).round, Settings.pull?)
@@ -188,6 +194,7 @@ module Headway
         return false
       end
       @settings = effective
+      @starts += 1 if anew
       true
     end
 

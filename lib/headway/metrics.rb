@@ -111,7 +111,8 @@ module Headway
         @worker = nil
       end
 
-      # Adds figures to those of every endpoint and adapter.
+      # Adds figures to those of every endpoint and adapter. Of two sources with figures of one name the last one counts: code that is
+      # reloaded registers anew.
       #
       # @param source [#families] a {Counter}, a {Histogram}, or anything that answers Array<{Family}>
       # @return [void]
@@ -119,13 +120,14 @@ module Headway
       def register(source)
         raise SettingError, "#{source.inspect[0, 60]} has no figures: give something with a method families" unless source.respond_to?(:families)
 
-        @sources |= [source]
+        @sources = @sources.reject { |other| other.equal?(source) || namesake?(other, source) } << source
         nil
       end
 
       # @return [Array<Family>] all there is now. A source that fails is left out, and named in {Headway.notices}
       def collect
-        @sources.flat_map { |source| families_of(source) }
+        families = @sources.flat_map { |source| families_of(source) }
+        families.reverse.uniq(&:name).reverse
       end
 
       # @return [String] the same in Prometheus's text format
@@ -134,6 +136,10 @@ module Headway
       end
 
       private
+
+      def namesake?(other, source)
+        other.is_a?(Series) && source.is_a?(Series) && other.name.to_s == source.name.to_s
+      end
 
       def families_of(source)
         source.families.map(&:plain).reject { |family| family.series.empty? }

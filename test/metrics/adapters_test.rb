@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "harness/trap_test"
+require "json"
 require "metrics/open_telemetry_sdk"
 require "metrics/promtool"
 require "socket"
@@ -117,7 +118,8 @@ class MetricsAdaptersTest < Harness::TrapTest
       reporter.report
       said = receive(server)
       assert_includes said, line
-      assert(said.any? { |text| text.match?(/\Aruby_gvl_threads.*\|g/) })
+      whose = tags ? ":\\d+\\|g\\|#state:running,worker:#{Process.pid}" : "\\.running\\.#{Process.pid}:\\d+\\|g"
+      assert(said.any? { |text| text.match?(/\Aruby_gvl_threads#{whose}\z/) }, "each process has a gauge of its own: #{said}")
       reporter.report
       refute_includes receive(server), line, "what was said is not said again"
       reporter.stop
@@ -146,7 +148,7 @@ class MetricsAdaptersTest < Harness::TrapTest
     below = [Headway::Metrics::Family.new("credit", :gauge, "C.", { { shop: "a" } => -5 })]
     2.times { adapter.report(below) }
     credit = receive(server).inject(7) do |before, line|
-      number = line[/\Acredit:(.*)\|g\|#shop:a\z/, 1]
+      number = line[/\Acredit:(.*)\|g\|#shop:a,worker:#{Process.pid}\z/, 1]
       number.match?(/\A[+-]/) ? before + Float(number) : Float(number)
     end
     assert_equal(-5, credit)
@@ -178,6 +180,44 @@ class MetricsAdaptersTest < Harness::TrapTest
     assert_operator run.out.to_i, :>=, 50
   ensure
     server&.close
+  end
+
+  # They would stay as they were where they were told.
+  def test_a_process_that_ends_has_no_threads_any_more
+    reader, writer = IO.pipe
+    Process.wait(fork do
+      Headway.start
+      Headway::Metrics::Reporter.new(to: "a pipe", every: 60) { |families| writer.write(JSON.generate(families.map { |each| [each.type, each.series.values] })) }.start
+      exit
+    end)
+    writer.close
+    gauges, others = JSON.parse(reader.read).partition { |type,| type == "gauge" }
+    assert_equal [0], gauges.flat_map(&:last).uniq
+    refute_empty others
+  end
+
+  def test_a_receiver_that_does_not_answer_keeps_no_last_report_from_another
+    reader, writer = IO.pipe
+    Process.wait(fork do
+      Headway::Metrics::Reporter.new(to: "nobody", every: 60) { sleep }.start
+      Headway::Metrics::Reporter.new(to: "a pipe", every: 60) { writer.write("told") }.start
+      exit
+    end)
+    writer.close
+    assert_equal "told", reader.read
+  end
+
+  # It counts as told.
+  def test_a_stop_waits_for_the_report_under_way
+    begun, told = Queue.new, []
+    reporter = Headway::Metrics::Reporter.new(to: "somebody slow", every: 0.01) do
+      begun << true
+      sleep 0.2
+      told << true
+    end.start
+    assert begun.pop(timeout: 20)
+    reporter.stop
+    assert_equal begun.size + 1, told.size
   end
 
   def test_a_receiver_that_does_not_answer_holds_up_no_end

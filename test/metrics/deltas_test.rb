@@ -55,6 +55,22 @@ class MetricsDeltasTest < Minitest::Test
     assert_operator told["ruby_gvl_wait_seconds_count"], :>=, 70
   end
 
+  # However much had come again until the next report.
+  def test_a_start_begins_anew
+    told = told(<<~RUBY)
+      [5, 1000].each do |waits|
+        Headway.start
+        waits.times { sleep 0.0001 }
+        Headway.stop
+        COUNTED.add(by: Headway::Metrics.collect.find { |family| family.name == "ruby_gvl_wait_seconds" }.series[{}].count)
+      end
+      REPORTER.stop
+      at_end.call
+    RUBY
+    assert_operator told["counted_total"], :>, 1005
+    assert_equal told["counted_total"] - 2, told["ruby_gvl_wait_seconds_count"]
+  end
+
   def test_a_forked_child_tells_what_it_counted_itself
     told = told(<<~RUBY)
       REPORTER.report

@@ -33,6 +33,22 @@ class MetricsOwnFamiliesTest < Harness::IsolatedTest
     assert_empty Headway.notices
   end
 
+  # As code that is reloaded registers anew.
+  def test_of_two_sources_with_one_name_the_last_one_counts
+    old, new = Array.new(2) { Headway::Metrics::Counter.new("x_total", help: "X.", labels: [:a], most: 5) }
+    register(family(name: "y_total"), family(name: "z_total"))
+    [old, new].each { |source| Headway::Metrics.register(source) }
+    register(family(name: "z_total", text: "c"))
+    old.add("k", by: 10)
+    new.add("k", by: 2)
+    deltas = Headway::Metrics::Deltas.new
+    told = Array.new(3) { deltas.of(Headway::Metrics.collect).select { |change| change.name == "x_total" }.map(&:number) }
+    assert_equal [[2], [0], [0]], told
+    lines = scrape.lines(chomp: true)
+    ['x_total{a="k"} 2', 'y_total{a="b"} 7', 'z_total{a="c"} 7'].each { |line| assert_includes lines, line }
+    refute_includes lines, 'z_total{a="b"} 7'
+  end
+
   # Prometheus takes nothing of a text with one such name in it.
   def test_a_name_that_prometheus_cannot_read_is_left_out_with_one_notice
     register(family(name: "a\xff_total"), family(name: "b total"), family(name: "c_total", label: LATIN.to_sym), family(name: "d_total"),

@@ -8,8 +8,8 @@ module Headway
     # @!attribute type [Symbol] :counter, :gauge or :histogram
     # @!attribute help [String] one line
     # @!attribute series [Hash{Hash => Numeric, Distribution}] by labels (Symbol => String)
-    # @!attribute process [Integer, nil] in which counting began at zero; nil: nobody knows, as with a program's own, which go on in what
-    #   it forks
+    # @!attribute process [Object, nil] in which counting began at zero, the process's number or what else tells that it did; nil: nobody
+    #   knows, as with a program's own, which go on in what it forks
     Family = Struct.new(:name, :type, :help, :series, :process)
 
     class Family
@@ -20,6 +20,11 @@ module Headway
         there = series.select { |_, value| value.is_a?(Distribution) || (value.is_a?(Numeric) && value.real?) }
         plain = there.to_h { |labels, value| [labels.to_h { |label, text| [Text.of(label).to_sym, Text.of(text)] }, number(value)] }
         Family.new(Text.of(name), type, Text.of(help), plain, process)
+      end
+
+      # @return [Family] the same of a process that has ended, whose gauges would stay as they are for ever where they were told
+      def ended
+        type == :gauge ? Family.new(name, type, help, series.transform_values { 0 }, process) : self
       end
 
       private

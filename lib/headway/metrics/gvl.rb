@@ -5,7 +5,7 @@ module Headway
     # What the native part knows of all threads of this process, as families.
     module Gvl
       class << self
-        # All of it begins anew with a fork, and so with Process.daemon, beyond which what Ruby counts goes on.
+        # All of it begins anew with each start, and with a fork, and so with Process.daemon, beyond which what Ruby counts goes on.
         #
         # @return [Array<Family>] none where Headway can do nothing
         def families
@@ -16,7 +16,7 @@ module Headway
             histogram("ruby_gvl_wait_seconds", "Times from wanting the GVL to getting it.", figures[:wait]),
             histogram("ruby_gvl_hold_seconds", "Times from getting the GVL to giving it up.", figures[:hold]),
             Family.new("ruby_gvl_preemptions_total", :counter, "Holds of the GVL that were ended for another thread.",
-                       { {} => figures[:preemptions] }, ::Process.pid),
+                       { {} => figures[:preemptions] }, began),
             Family.new("ruby_gvl_threads", :gauge, "Living threads by state.",
                        figures[:threads].to_h { |state, count| [{ state: state.to_s }, count] }),
             Family.new("headway_info", :gauge, "1 where Headway is at work, with how it is set.", { settings => started })
@@ -25,8 +25,12 @@ module Headway
 
         private
 
+        def began
+          [::Process.pid, Headway.starts]
+        end
+
         def histogram(name, help, figures)
-          Family.new(name, :histogram, help, { {} => Distribution.new(BOUNDS, *figures) }, ::Process.pid)
+          Family.new(name, :histogram, help, { {} => Distribution.new(BOUNDS, *figures) }, began)
         end
 
         def settings

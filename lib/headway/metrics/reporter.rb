@@ -36,25 +36,34 @@ module Headway
         def add(reporter)
           Forks.watch(self, daemons: true)
           @all |= [reporter]
-          @at_exit ||= at_exit { report_last } # in forked children, too
+          @at_exit ||= at_exit { report_last(ended: true) } # in forked children, too
         end
 
-        # What came since the last report, as the process or Headway ends.
+        # What came since the last report, as the process or Headway ends: each on a thread of its own, as one that isn't taken would
+        # keep back the others.
         # @api private
         # @param last [Array<Reporter>]
+        # @param ended [Boolean] whether it is the process that ends
         # @return [void]
-        def report_last(last = @all.select(&:last?))
-          return if last.empty?
-
-          thread = OwnThread.start { last.each(&:attempt) }
-          thread.report_on_exception = false
-          thread.join(LAST_S) || thread.kill
+        def report_last(last = @all.select(&:last?), ended: false)
+          deadline = now + LAST_S
+          threads = last.map { |reporter| OwnThread.start { reporter.attempt(ended: ended) } }
+          threads.each { |thread| thread.report_on_exception = false }
+          threads.each { |thread| thread.join([deadline - now, 0].max) }
+        ensure
+          threads&.each(&:kill)
         end
 
         # @param reporter [Reporter]
         # @return [void]
         def remove(reporter)
           @all -= [reporter]
+        end
+
+        private
+
+        def now
+          ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
         end
       end
 
@@ -83,23 +92,25 @@ module Headway
         self
       end
 
-      # Reports a last time, for two seconds at most, and no more.
+      # Reports a last time, for two seconds at most, and no more. A report that is under way gets as long before, as its figures count
+      # as told.
       # @return [void]
       def stop
         Reporter.remove(self)
         thread, @thread = @thread, nil
         return unless thread
 
-        thread.kill
+        OwnThread.start { @lock.synchronize { thread.kill } }.join(LAST_S) || thread.kill
         thread.join
         Reporter.report_last([self])
       end
 
       # Now. Never two at a time, so that none hands over older figures than the one before.
       #
+      # @param ended [Boolean] whether the process ends
       # @return [Array<Family>, nil] what was reported; nil: it didn't get there
-      def report
-        @lock.synchronize { Metrics.collect.tap { |families| @report.call(families) } }
+      def report(ended: false)
+        @lock.synchronize { (ended ? Metrics.collect.map(&:ended) : Metrics.collect).tap { |families| @report.call(families) } }
       rescue StandardError, ScriptError => error # a method that isn't implemented, a file that isn't there
         fail_with(error)
       end
@@ -108,8 +119,8 @@ module Headway
       # thread, and reach who waits for it.
       # @api private
       # @return (see #report)
-      def attempt
-        report
+      def attempt(ended: false)
+        report(ended: ended)
       rescue SystemExit, SignalException # is for the process
         raise
       rescue Exception => error # rubocop:disable Lint/RescueException

@@ -5,7 +5,8 @@ require "socket"
 module Headway
   module Metrics
     module Adapters
-      # Headway's metrics as StatsD datagrams: counters as what was added, gauges as they are, histograms as _sum and _count.
+      # Headway's metrics as StatsD datagrams: counters as what was added, gauges as they are, histograms as _sum and _count. Counters of
+      # several processes add up; of a gauge each would overwrite the others', so it says whose it is: {Metrics.worker}.
       #
       #   Headway::Metrics::Adapters::StatsD.install(host: "127.0.0.1", port: 8125)
       class StatsD
@@ -77,10 +78,15 @@ module Headway
         end
 
         def said(change, number, kind)
-          labels = change.labels.transform_values { |value| value.gsub(/[:|,#@\s]/, "_") }
+          labels = change.type == :gauge ? of_this_process(change.labels) : change.labels
+          labels = labels.transform_values { |value| value.gsub(/[:|,#@\s]/, "_") }
           return "#{change.name}:#{number}|#{kind}#{"|##{labels.map { _1.join(":") }.join(",")}" unless labels.empty?}" if @tags
 
           "#{[change.name, *labels.values.map { _1.tr(".", "_") }].join(".")}:#{number}|#{kind}"
+        end
+
+        def of_this_process(labels)
+          { **labels.transform_keys { |label| label == :worker ? :exported_worker : label }, worker: Metrics.worker }
         end
       end
     end
