@@ -9,10 +9,10 @@
  *
  * Datagrams are written by Ruby: of several strings that make one datagram, a hook gets the first alone.
  *
- * Descriptors that block, as those that were inherited may: a read first waits until there is something to read, a write goes
- * through the selector.
+ * Descriptors that block, as those that were inherited may: a read first waits until there is something to read; a write has them not
+ * block for the time of its system call, as other processes may share them.
  *
- * Declining returns Qundef, which must never reach Ruby code: who calls a hook from there has it done by the selector.
+ * Declining returns Qundef, which must never reach Ruby code: who calls a hook from there has it done here, or by the selector.
  *
  * Their arguments: up to Ruby 4.0 the least to be transferred and the buffer's offset, from 4.1 on the offset and the most. From 4.0 on
  * hooks must be public, or the VM takes them for missing. Both forms are compiled for every Ruby, so that both can be tested on any. */
@@ -37,7 +37,7 @@
 
 #define HERE (-1) /* at the file's own position */
 
-static ID id_io_wait, id_pread_here, id_read_in_selector, id_read_on_pool, id_worker_pool, id_write_in_selector;
+static ID id_io_wait, id_pread_here, id_read_in_selector, id_read_on_pool, id_worker_pool;
 
 static VALUE socket_class; /* once it is there */
 
@@ -130,23 +130,42 @@ read_at_once(VALUE self, VALUE io, VALUE buffer, size_t offset, size_t most)
     }
 }
 
-/* As much as there is room for, up to @most bytes, but something. */
-static VALUE
-write_at_once(VALUE self, VALUE io, VALUE buffer, size_t offset, size_t most)
+/* What fits in; errno as write(2). */
+static ssize_t
+write_what_fits(VALUE io, const char *bytes, size_t size)
 {
-    for (;;) {
+    int fd = rb_io_descriptor(io);
+    if (socket_io(io)) return send(fd, bytes, size, MSG_DONTWAIT);
+
+    int flags = fcntl(fd, F_GETFL);
+    bool blocking = flags != -1 && !(flags & O_NONBLOCK);
+    if (blocking) fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+    ssize_t put = write(fd, bytes, size);
+    int error = errno;
+    if (blocking) fcntl(fd, F_SETFL, flags);
+    errno = error;
+    return put;
+}
+
+/* At least @least bytes, or all, and up to @most, but something. */
+static VALUE
+write_here(VALUE self, VALUE io, VALUE buffer, size_t offset, size_t least, size_t most)
+{
+    for (size_t done = 0;;) {
         const void *base;
         size_t size;
         rb_io_buffer_get_bytes_for_reading(buffer, &base, &size);
-        if (offset > size) return INT2FIX(-EINVAL);
+        if (offset + done > size) return INT2FIX(-EINVAL);
         if (most > size - offset) most = size - offset;
-        int fd = rb_io_descriptor(io);
-        const char *bytes = (const char *)base + offset;
-        ssize_t put = socket_io(io) ? send(fd, bytes, most, MSG_DONTWAIT) : write(fd, bytes, most);
-        if (put >= 0) return SSIZET2NUM(put);
-        if (errno == EINTR) continue;
-        if (!again(errno)) return INT2NUM(-errno);
-        wait_for(self, io, RUBY_IO_WRITABLE);
+        ssize_t put = write_what_fits(io, (const char *)base + offset + done, most - done);
+        if (put >= 0) {
+            done += (size_t)put;
+            if (done >= least || done >= most) return SIZET2NUM(done);
+        } else if (errno != EINTR && !again(errno)) {
+            return INT2NUM(-errno);
+        } else if (errno != EINTR) {
+            wait_for(self, io, RUBY_IO_WRITABLE);
+        }
     }
 }
 
@@ -159,23 +178,13 @@ leave_to_ruby(VALUE self, VALUE io, VALUE buffer, VALUE first, VALUE second)
     return Qundef;
 }
 
-/* Selectors return -EAGAIN when they needn't write all, and IO#syswrite takes none. */
-static VALUE
-write_otherwise(VALUE self, VALUE io, VALUE buffer, VALUE first, VALUE second)
-{
-    if (regular(io) && hw_called_by_c(NULL)) return Qundef;
-    for (;;) {
-        VALUE put = rb_funcall(self, id_write_in_selector, 4, io, buffer, first, second);
-        if (put != INT2FIX(-EAGAIN)) return put;
-        wait_for(self, io, RUBY_IO_WRITABLE);
-    }
-}
-
+/* Files and datagrams, when it is Ruby that asks. */
 static bool
 left_to_ruby(VALUE self, VALUE io)
 {
-    if (!datagrams(io) || !hw_called_by_c(NULL)) return false;
-    if (blocks(io)) wait_for(self, io, RUBY_IO_WRITABLE);
+    bool several = datagrams(io);
+    if (!(several || regular(io)) || !hw_called_by_c(NULL)) return false;
+    if (several && blocks(io)) wait_for(self, io, RUBY_IO_WRITABLE);
     return true;
 }
 
@@ -237,8 +246,7 @@ io_write(VALUE self, VALUE io, VALUE buffer, VALUE least, VALUE offset)
 {
     if (beyond(buffer, least, offset)) return INT2FIX(-EINVAL);
     if (left_to_ruby(self, io)) return Qundef;
-    if (NUM2SIZET(least) == 0 && at_once(io)) return write_at_once(self, io, buffer, NUM2SIZET(offset), SIZE_MAX);
-    return write_otherwise(self, io, buffer, least, offset);
+    return write_here(self, io, buffer, NUM2SIZET(offset), NUM2SIZET(least), SIZE_MAX);
 }
 
 /* (io, buffer, from, least, offset) */
@@ -263,8 +271,7 @@ static VALUE
 io_write_41(VALUE self, VALUE io, VALUE buffer, VALUE offset, VALUE most)
 {
     if (left_to_ruby(self, io)) return Qundef;
-    if (at_once(io)) return write_at_once(self, io, buffer, NUM2SIZET(offset), NUM2SIZET(most));
-    return write_otherwise(self, io, buffer, offset, most);
+    return write_here(self, io, buffer, NUM2SIZET(offset), 0, NUM2SIZET(most));
 }
 
 /* (io, buffer, from, offset, most) */
@@ -294,7 +301,6 @@ hw_io_hooks_init(VALUE native)
     id_read_in_selector = rb_intern("read_in_selector");
     id_read_on_pool = rb_intern("read_on_pool");
     id_worker_pool = rb_intern("@worker_pool");
-    id_write_in_selector = rb_intern("write_in_selector");
     VALUE hooks = define_hooks(native, "IOHooksTo40", io_read, io_pread, io_write);
     VALUE hooks_41 = define_hooks(native, "IOHooksFrom41", io_read_41, io_pread_41, io_write_41);
 #if defined(RUBY_FIBER_SCHEDULER_VERSION) && RUBY_FIBER_SCHEDULER_VERSION >= 4

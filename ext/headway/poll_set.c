@@ -7,6 +7,7 @@
 
 #ifdef HAVE_SYS_EPOLL_H
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <ruby/io.h>
 #include <sys/epoll.h>
@@ -91,6 +92,14 @@ poll_ready(VALUE self, VALUE wanted)
     return Qfalse;
 }
 
+/* Native.poll_write_only?(io): such as a pipe's end to write to, which never has anything to read. */
+static VALUE
+poll_write_only(VALUE self, VALUE io)
+{
+    int flags = fcntl(rb_io_descriptor(io), F_GETFL);
+    return flags != -1 && (flags & O_ACCMODE) == O_WRONLY ? Qtrue : Qfalse;
+}
+
 /* Takes out what is ready. */
 static VALUE
 poll_drain(VALUE self, VALUE set)
@@ -108,6 +117,7 @@ hw_poll_set_init(VALUE native)
     rb_define_singleton_method(native, "poll_set", poll_set, 1);
     rb_define_singleton_method(native, "poll_descriptor_to_write", poll_descriptor_to_write, 1);
     rb_define_singleton_method(native, "poll_ready?", poll_ready, 1);
+    rb_define_singleton_method(native, "poll_write_only?", poll_write_only, 1);
     rb_define_singleton_method(native, "poll_drain", poll_drain, 1);
     rb_define_singleton_method(native, "poll_file", poll_file, 2);
 #endif

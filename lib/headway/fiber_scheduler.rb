@@ -77,7 +77,7 @@ module Headway
     def initialize(pool: true, on_error: nil, stall_ms: 50, on_stall: nil)
       @failures = Failures.new(on_error)
       @stalls = stalls(stall_ms, on_stall)
-      @idle = @turning = false
+      @idle = @turning = @sorting = false
       @looking = !CLOSED_EVERY # a timer that looks for closed IOs; true: nobody has to
       @timers = IO::Event::Timers.new
       @due = []                           # what is to be done as its time has come
@@ -87,6 +87,7 @@ module Headway
       @struck = {}.compare_by_identity    # fiber => what is to be raised in the wait it is in, or about to begin
       @queued = {}.compare_by_identity    # fibers that wait for nothing but their turn, in the selector's queue
       @aside = {}.compare_by_identity     # fiber that the loop has no part in => what wakes it
+      @given_up = {}                      # descriptors of which the selector may still know from a wait that came to nothing
       @waker = Waker.new(self)
       @thread = Thread.current
       @loop = Fiber.current
@@ -224,6 +225,8 @@ module Headway
     end
 
     def start(fiber)
+      return @selector.push(newborn(fiber)) if @sorting # a signal's handler started it
+
       if Fiber.current.equal?(@loop)
         turning { fiber.transfer }
       else
@@ -251,12 +254,10 @@ module Headway
     def turn
       @turns += 1
       @own_pool&.turned
-      interval = @due.empty? ? unstruck { @timers.wait_interval } : 0
-      unless @woken.empty? || @selector.ready?
-        @waker.transfer # an exception (exit, Interrupt) left the loop before all that were woken had run
-        interval = 0
-      end
-      @selector.ready? ? @stalls.turn : wait
+      left = !@woken.empty? && !@selector.ready? # an exception (exit, Interrupt) left the loop before all that were woken had run
+      @waker.transfer if left
+      @selector.ready? ? @stalls.turn : wait # who is told of a stall may start fibers
+      interval = left || !@due.empty? ? 0 : sorting { @timers.wait_interval }
       @selector.select(interval && interval.clamp(0.0, LONGEST_WAIT))
       resumed if @idle
       fire
@@ -264,10 +265,20 @@ module Headway
 
     # What left the loop early has it come here again, for the rest.
     def fire
-      unstruck { @timers.fire }
+      sorting { @timers.fire }
       while (action = @due.first)
         action.call
         @due.shift
+      end
+    end
+
+    # Nothing raises in here. A signal's handler may run, and start fibers: they begin later, or their timers would be lost.
+    def sorting
+      unstruck do
+        @sorting = true
+        yield
+      ensure
+        @sorting = false
       end
     end
 
@@ -295,14 +306,19 @@ module Headway
     end
 
     # At a thread's end Ruby keeps what ends the thread where a rescue of ours would delete it.
-    def keeping_error(&) = Headway.supported? ? Native.keep_error(&) : yield
+    if Headway.supported?
+      def keeping_error(&) = Native.keep_error(&)
+    else
+      def keeping_error = yield
+    end
 
     def wind_up
-      @left ||= ending?
+      @left = nil unless @left # false was a run before
+      @left = true if ending?
       run unless @left
     ensure
       begin
-        finish if @left && @selector && !closed?
+        finish unless @left == false || @selector.nil? || closed?
       ensure
         release
       end
@@ -319,8 +335,12 @@ module Headway
     def release
       @closed = true
       @selector&.close
-      @stalls.close
-      @own_pool&.close
+    ensure
+      begin
+        @stalls.close
+      ensure
+        @own_pool&.close
+      end
     end
 
     def stalls(threshold_ms, callback)

@@ -112,6 +112,41 @@ class FiberSchedulerBlockingTest < Minitest::Test
     assert_equal [0, 1, 2, 3, 4], order
   end
 
+  # Its time is over in the turn of the loop in which the lock was handed to it.
+  def test_a_timeout_takes_the_lock_from_nobody_else
+    got = []
+    looping do
+      lock = Mutex.new
+      Fiber.schedule { lock.synchronize { sleep 0.1 } }
+      Fiber.schedule { Timeout.timeout(0.105) { lock.synchronize { got << :first } } rescue nil }
+      Fiber.schedule { lock.synchronize { got << :second } }
+      Fiber.schedule do
+        sleep 0.09
+        over = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.03
+        nil until Process.clock_gettime(Process::CLOCK_MONOTONIC) > over
+      end
+    end
+    assert_equal :second, got.last
+  end
+
+  # As a signal's handler does, just before the fiber hands over to the loop. Whom of the two it was that was woken can't be told.
+  def test_who_sleeps_within_a_wait_leaves_the_outer_one_there
+    got = nil
+    looping do
+      queue = Thread::Queue.new
+      transfers = 0
+      Fiber.current.define_singleton_method(:transfer) do |*values|
+        if (transfers += 1) == 1
+          Fiber.schedule { queue << :late }
+          sleep 0.01
+        end
+        super(*values)
+      end
+      Fiber.schedule { got = queue.pop }
+    end
+    assert_equal :late, got
+  end
+
   def test_timeouts_nest_and_end_with_their_block
     results = scheduled do
       inner = assert_raises(Timeout::Error) { Timeout.timeout(1) { Timeout.timeout(0.01) { sleep } } }

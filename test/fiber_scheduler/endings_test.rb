@@ -99,6 +99,28 @@ class FiberSchedulerEndingsTest < Minitest::Test
     end
   end
 
+  # Wherever it comes: before the loop runs to its end, and as what it has is given back.
+  def test_what_strikes_as_it_closes_ends_fibers_and_pool
+    { "ending?" => "Headway::FiberScheduler", "close" => "Headway::FiberScheduler.const_get(:Stalls)" }.each do |place, owner|
+      result = Harness::RubyProcess.eval(<<~RUBY)
+        require "headway"
+        #{owner}.prepend(Module.new { def #{place} = raise("struck") })
+        scheduler = Headway::FiberScheduler.new
+        thread = Thread.new do
+          Thread.current.report_on_exception = false
+          Fiber.set_scheduler(scheduler)
+          Fiber.schedule do
+            sleep 0.01
+          ensure
+            puts "ended"
+          end
+        end
+        puts((thread.join rescue $!.message), scheduler.closed?, scheduler.worker_pool.closed?)
+      RUBY
+      assert_equal "ended\nstruck\ntrue\ntrue\n", result.out, "#{place}: #{result}"
+    end
+  end
+
   def test_a_failure_that_cannot_be_reported_takes_nothing_else_down
     speechless = Class.new(StandardError) { def message = raise("no words") }
     written = []

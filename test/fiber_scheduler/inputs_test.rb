@@ -5,6 +5,7 @@ require "io/nonblock"
 require "open3"
 require "socket"
 require "tempfile"
+require "timeout"
 
 # Waits for I/O, processes and addresses.
 class FiberSchedulerInputsTest < Minitest::Test
@@ -217,8 +218,85 @@ class FiberSchedulerInputsTest < Minitest::Test
       reader, writer = IO.pipe
       Fiber.schedule { p IO.select([reader], nil, nil, 20)&.map(&:size) }
       Fiber.schedule { sleep(0.01) && writer.write("x") }
+      Fiber.scheduler.run
+      looks = 0
+      Fiber.schedule { p IO.select([File.open("#{__FILE__}")], nil, nil, 20)&.map(&:size) }
     RUBY
-    assert_equal ["[1, 0, 0]\n", ""], [result.out, result.err]
+    assert_equal ["[1, 0, 0]\n" * 2, ""], [result.out, result.err]
+  end
+
+  def test_select_of_a_list_that_another_fiber_changes
+    (first, first_writer), (second, writer) = pipe, pipe
+    list = [first, second]
+    found = nil
+    looping do
+      Fiber.schedule { found = IO.select(list, nil, nil, 20) }
+      Fiber.schedule do
+        sleep 0.01
+        list.delete(first)
+        first_writer.write("x")
+        sleep 0.01
+        writer.write("x")
+      end
+    end
+    assert_equal [[second], [], []], found
+  end
+
+  # All that a full pipe tells who waits to write then is an error.
+  def test_who_writes_to_a_pipe_that_nobody_reads_any_more_is_told
+    [true, false].each do |nonblock|
+      reader, writer = pipe
+      writer.nonblock = nonblock
+      error = nil
+      scheduler = looping do
+        Fiber.schedule { error = assert_raises(Errno::EPIPE) { writer.write("x" * 1_000_000) } }
+        Fiber.schedule { sleep(0.01) && reader.close }
+      end
+      assert_kind_of Errno::EPIPE, error
+      assert_operator scheduler.stats[:turns], :<, 1000, "nor does the loop spin meanwhile"
+    end
+  end
+
+  # As a signal's handler that raises: before it is known to whom that began it.
+  def test_what_strikes_as_a_thread_of_ours_begins_leaves_none
+    struck = Class.new(StandardError)
+    child = spawn("sleep 60")
+    scheduled do
+      point = TracePoint.new(:return) { |at| raise struck if at.method_id == :start && at.path.end_with?("own_thread.rb") }
+      assert_raises(struck) { point.enable(target_thread: Thread.current) { Process::Status.wait(child, Process::WUNTRACED) } }
+    end
+    100.times { ours.empty? ? break : sleep(0.01) }
+    assert_empty ours
+  ensure
+    Process.kill(:KILL, child)
+    Process.wait(child)
+  end
+
+  def test_a_wait_after_a_reopen
+    read = scheduled do
+      (reader, _writer), (other, writer) = pipe, pipe
+      assert_nil reader.wait_readable(0.01)
+      reader.reopen(other)
+      Fiber.schedule { sleep(0.01) && writer.write("x") }
+      Timeout.timeout(patience(10)) { reader.readpartial(10) }
+    end
+    assert_equal "x", read
+  end
+
+  # As a signal's handler does, between any two steps of a wait.
+  def test_who_waits_within_a_wait_leaves_the_outer_one_there
+    reader, writer = pipe
+    other, = pipe
+    read = nil
+    looping do |scheduler|
+      scheduler.define_singleton_method(:look_for_closed) do
+        super()
+        other.wait_readable(0.001) # which looks for nothing closed, as that is under way
+      end
+      Fiber.schedule { read = reader.read(1) }
+      Thread.new { sleep(0.05) && writer.write("x") }
+    end
+    assert_equal "x", read
   end
 
   # As where there is no epoll.
@@ -358,6 +436,8 @@ class FiberSchedulerInputsTest < Minitest::Test
   private
 
   def pipe = IO.pipe
+
+  def ours = Thread.list.select { |thread| thread.backtrace.to_a.any? { |line| line.include?("on_thread") } }
 
   def switches_of(thread) = Headway::Stats.of(thread).dig(:switches, :voluntary)
 

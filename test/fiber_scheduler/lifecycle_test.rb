@@ -299,6 +299,19 @@ class FiberSchedulerLifecycleTest < Minitest::Test
     loop_thread&.kill
   end
 
+  # No mask keeps it out.
+  def test_a_fiber_that_a_signal_s_handler_starts_while_the_loop_sorts_its_timers_is_woken
+    result = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway"
+      Fiber.set_scheduler(Headway::FiberScheduler.new)
+      handled = false
+      handler = -> { handled ||= Fiber.schedule { sleep(0.01) && puts("woken") } }
+      IO::Event::PriorityHeap.prepend(Module.new { define_method(:concat) { |timers| super(timers).tap { handler.call } } })
+      Fiber.schedule { sleep 0.001 }
+    RUBY
+    assert_equal "woken\n", result.out, result
+  end
+
   def test_the_loop_is_an_interactive_thread_however_busy_it_is
     result = process(<<~RUBY)
       Headway.start

@@ -50,6 +50,20 @@ class FiberSchedulerStallsTest < Minitest::Test
     assert_equal "callback", error.message
   end
 
+  # The loop knows how long it may wait only when they have begun.
+  def test_fibers_that_a_callback_starts_are_in_time
+    told = Queue.new
+    answer = nil
+    looping(stall_ms: 20, on_stall: ->(_) { Fiber.schedule { sleep(0.01) && told << :in_time } }) do
+      Fiber.schedule do
+        sleep 0.001
+        hold_the_loop
+        answer = told.pop(timeout: 30)
+      end
+    end
+    assert_equal :in_time, answer
+  end
+
   def test_only_the_last_stalls_are_kept
     scheduler = looping(stall_ms: 1) { Fiber.schedule { 40.times { sleep(0.001) && compute(0.003) } } }
     assert_operator scheduler.stats[:stalls][:count], :>=, 40

@@ -14,14 +14,16 @@ module Headway
         fiber = Fiber.current
         waits = true
         timer = after(timeout) { fiber.transfer(false) if waits } if timeout
+        outer = @blocked[fiber]
         @blocked[fiber] = blocker
-        @loop.transfer ? true : false
+        woken = @loop.transfer ? true : false
       ensure
         if fiber
           waits = false # first, as the next: up to here nothing that strikes the thread can come in between
           @blocked.delete(fiber)
-          @woken.delete(fiber) # what woke it, or was to be raised in it, concerned this wait only
+          early = @woken.delete(fiber) # what woke it, or was to be raised in it, concerned this wait only
           @struck.delete(fiber)
+          return_to(fiber, outer, woken || early) if outer
           timer&.cancel!
           resumed if @idle
         end
@@ -66,7 +68,10 @@ module Headway
         fiber = Fiber.current
         expired = Expired.new(message) if none_given
         waits = true
-        timer = after(duration) { fiber.raise(*expired || [exception, message]) if waits }
+        timer = after(duration) do
+          resume_woken if @woken.key?(fiber) # whoever was woken in vain wakes nobody else
+          fiber.raise(*expired || [exception, message]) if waits
+        end
         yield duration
       rescue Expired => error
         raise unless error.equal?(expired)
@@ -114,6 +119,12 @@ module Headway
       private_constant :Interruption
 
       private
+
+      # A signal's handler has waited where the fiber was just about to. Whom of the two it was that was woken can't be told.
+      def return_to(fiber, outer, woken)
+        @blocked[fiber] = outer
+        @woken[fiber] = true if woken
+      end
 
       # As without a scheduler, but that {#unblock} ends it.
       def wait_aside(timeout)

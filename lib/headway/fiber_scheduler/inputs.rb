@@ -28,16 +28,19 @@ module Headway
         elsif (limit = io.timeout)
           timer = after(limit) { fiber.raise(IO::TimeoutError, "Blocking operation timed out!") if waits }
         end
+        outer = @selecting[fiber]
         @selecting[fiber] = io
         look_for_closed unless @looking
-        @selector.io_wait(fiber, io, events)
+        found = select_one(fiber, io, events)
       ensure
         if fiber
           waits = false
           @selecting.delete(fiber)
           @struck.delete(fiber)
+          @selecting[fiber] = outer if outer
           timer&.cancel!
           resumed if @idle
+          @given_up[io.fileno] = true unless found || io.closed?
         end
       end
 
@@ -68,6 +71,22 @@ module Headway
       # woken from a later wait then.
       def file_ready(io, events) = PollSet.possible? && !io.is_a?(BasicSocket) ? Native.poll_file(io, events) : nil
 
+      # Two quirks of io-event's. What it keeps of a wait that was given up it takes for registered, when the same IO has the same
+      # number: but IO#reopen has given that number to something else meanwhile. And what tells that nobody reads any more, which is all
+      # there is to wait for in a full pipe then, it only tells who waits to read, turning the loop without end for who waits to write.
+      def select_one(fiber, io, events)
+        asked = !@given_up.empty? && @given_up.delete(io.fileno) ? Anew.new(io) : io
+        return @selector.io_wait(fiber, asked, events) unless events == IO::WRITABLE && PollSet.possible? && Native.poll_write_only?(io)
+
+        @selector.io_wait(fiber, asked, IO::WRITABLE | IO::READABLE) && IO::WRITABLE
+      end
+
+      # An IO that is another object each time.
+      Anew = Struct.new(:to_io) do
+        def fileno = to_io.fileno
+      end
+      private_constant :Anew
+
       def look_for_closed
         @looking = after(CLOSED_EVERY) do
           @looking = nil
@@ -84,22 +103,19 @@ module Headway
 
       def pread_here(io, buffer, from, first, second) = Fiber.blocking { buffer.pread(io, from, first, second) }
 
-      # Called by {Native::IOHooks} for descriptors that block.
-      def write_in_selector(io, buffer, first, second)
-        in_selector(io) { |fiber| @selector.io_write(fiber, io, buffer, first, second) } || Fiber.blocking { buffer.write(io, first, second) }
-      end
-
       # @return [Object, nil] what the block returns; nil: the loop isn't here
       def in_selector(io)
         return unless here?
 
         fiber = Fiber.current
+        outer = @selecting[fiber]
         @selecting[fiber] = io
         yield fiber
       ensure
         if fiber
           @selecting.delete(fiber)
           @struck.delete(fiber)
+          @selecting[fiber] = outer if outer
           resumed if @idle
         end
       end
@@ -109,11 +125,11 @@ module Headway
       # @param deadline [Float, nil]
       def select_in(set, deadline)
         loop do
+          ready = set.ready and return ready
           left = deadline - @timers.now if deadline
           return if left && !left.positive?
 
           io_wait(set, IO::READABLE, left)
-          ready = set.ready and return ready
         end
       end
     end

@@ -26,6 +26,7 @@ module Headway
         return on_thread { Elsewhere.process_wait(pid, flags) } unless flags.zero? # a selector knows of ends alone, not of stops
 
         fiber = Fiber.current
+        outer = @selecting[fiber]
         @selecting[fiber] = pid
         status = @selector.process_wait(fiber, Number.new(pid), flags) until status
         status
@@ -35,6 +36,7 @@ module Headway
         if fiber
           @selecting.delete(fiber)
           @struck.delete(fiber)
+          @selecting[fiber] = outer if outer
           resumed if @idle
         end
       end
@@ -49,13 +51,20 @@ module Headway
 
       private
 
-      def on_thread(&)
-        thread = OwnThread.start(&)
+      # A signal's handler may raise before we know the thread, which hence says itself that it is there.
+      def on_thread
+        begun = []
+        over = false
+        thread = OwnThread.start do
+          begun << Thread.current
+          yield unless over
+        end
         thread.name = "headway fiber scheduler"
         thread.report_on_exception = false
         thread.value
       ensure
-        thread&.kill
+        over = true
+        begun.each(&:kill)
       end
 
       def addresses(host)
