@@ -182,9 +182,9 @@ leave_to_ruby(VALUE self, VALUE io, VALUE buffer, VALUE first, VALUE second)
 static bool
 left_to_ruby(VALUE self, VALUE io)
 {
-    bool several = datagrams(io);
-    if (!(several || regular(io)) || !hw_called_by_c(NULL)) return false;
-    if (several && blocks(io)) wait_for(self, io, RUBY_IO_WRITABLE);
+    bool datagram = datagrams(io);
+    if (!(datagram || regular(io)) || !hw_called_by_c(NULL)) return false;
+    if (datagram && blocks(io)) wait_for(self, io, RUBY_IO_WRITABLE);
     return true;
 }
 

@@ -103,13 +103,14 @@ module Headway
 
       def pread_here(io, buffer, from, first, second) = Fiber.blocking { buffer.pread(io, from, first, second) }
 
+      # @param what [Object] is waited for
       # @return [Object, nil] what the block returns; nil: the loop isn't here
-      def in_selector(io)
+      def in_selector(what)
         return unless here?
 
         fiber = Fiber.current
         outer = @selecting[fiber]
-        @selecting[fiber] = io
+        @selecting[fiber] = what
         yield fiber
       ensure
         if fiber

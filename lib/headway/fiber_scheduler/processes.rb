@@ -25,20 +25,12 @@ module Headway
         return Elsewhere.process_wait(pid, flags) unless here?
         return on_thread { Elsewhere.process_wait(pid, flags) } unless flags.zero? # a selector knows of ends alone, not of stops
 
-        fiber = Fiber.current
-        outer = @selecting[fiber]
-        @selecting[fiber] = pid
-        status = @selector.process_wait(fiber, Number.new(pid), flags) until status
-        status
+        in_selector(pid) do |fiber|
+          status = @selector.process_wait(fiber, Number.new(pid), flags) until status
+          status
+        end
       rescue *NO_DESCRIPTOR
         on_thread { Elsewhere.process_wait(pid, flags) }
-      ensure
-        if fiber
-          @selecting.delete(fiber)
-          @struck.delete(fiber)
-          @selecting[fiber] = outer if outer
-          resumed if @idle
-        end
       end
 
       # The system's resolver, on a thread: it may block as long as it likes.

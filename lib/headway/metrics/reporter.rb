@@ -110,7 +110,7 @@ module Headway
       # @param ended [Boolean] whether the process ends
       # @return [Array<Family>, nil] what was reported; nil: it didn't get there
       def report(ended: false)
-        @lock.synchronize { (ended ? Metrics.collect.map(&:ended) : Metrics.collect).tap { |families| @report.call(families) } }
+        @lock.synchronize { Metrics.collect.map { |family| ended ? family.ended : family }.tap { |families| @report.call(families) } }
       rescue StandardError, ScriptError => error # a method that isn't implemented, a file that isn't there
         fail_with(error)
       end
