@@ -24,6 +24,13 @@ class InterruptedCallTest < Harness::TrapTest
     assert_operator interruptions(200), :<=, 10
   end
 
+  # As SQLite does while its database is locked: it counts what it meant to sleep, not what it slept.
+  test_under Harness::Modes::PREEMPTING, "what sleeps and keeps the gvl is interrupted once at most", quantum_ms: 5 do
+    beside_io_threads(6, pause: 0.0003) do
+      assert_operator Thread.new { VMFixture.sleep_holding_gvl(0.5) }.value, :<=, 1
+    end
+  end
+
   test_under %i[fair_poll quantum_poll observe], "calls without the gvl are never interrupted without signals" do
     assert_equal 0, interruptions(200)
   end

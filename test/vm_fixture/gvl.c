@@ -24,12 +24,14 @@ busy(VALUE self, VALUE seconds)
     return Qnil;
 }
 
+/* Returns how many times the sleep was cut short by a signal. */
 static VALUE
 sleep_holding_gvl(VALUE self, VALUE seconds)
 {
     const uint64_t end = now_ns() + ns_from_seconds(seconds);
-    for (uint64_t now; (now = now_ns()) < end;) sleep_once(end - now);
-    return Qnil;
+    long interruptions = 0;
+    for (uint64_t now; (now = now_ns()) < end;) interruptions += sleep_once(end - now) != 0;
+    return LONG2NUM(interruptions);
 }
 
 /* A blocking call of a C library that cannot cope with EINTR itself: how

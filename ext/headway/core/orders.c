@@ -75,7 +75,8 @@ order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
     }
     if (!holder->asked || now >= holder->asked_ns + s->policy.retry_ns) {
         orders->preempt = holder;
-        if (holder->asked) s->retries++;
+        orders->again = holder->asked;
+        if (orders->again) s->retries++;
         else s->preemptions++;
         holder->asked = true;
         holder->asked_ns = now;

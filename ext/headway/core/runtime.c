@@ -17,12 +17,14 @@ const char *const hw_preempt_labels[] = {
 
 /* -- orders ------------------------------------------------------------------------------------------------------------- */
 
+/* One signal in a hold: it cuts short what native code that keeps the GVL sleeps (SQLite, while its database is locked), and what the first
+ * one couldn't do, the second can't either. The ticker triggers the same job without one. */
 void
-hw_runtime_preempt(struct hw_runtime *rt, struct hw_thread *holder)
+hw_runtime_preempt(struct hw_runtime *rt, const struct hw_orders *orders)
 {
-    if (rt->preempt == HW_SIGNAL && !rt->signal_lost) {
+    if (rt->preempt == HW_SIGNAL && !rt->signal_lost && !orders->again) {
         if (hw_signal_installed()) {
-            pthread_kill(holder->pthread, hw_signal_number());
+            pthread_kill(orders->preempt->pthread, hw_signal_number());
             return;
         }
         rt->signal_lost = true;
@@ -35,7 +37,7 @@ hw_runtime_carry_out(struct hw_runtime *rt, struct hw_orders *orders, uint64_t n
 {
     atomic_store_explicit(&rt->ready, rt->scheduler.counts[HW_IS_READY], memory_order_relaxed);
     if (hw_scheduler_contended(&rt->scheduler)) rt->contended_ns = now;
-    if (orders->preempt && !orders->self) hw_runtime_preempt(rt, orders->preempt);
+    if (orders->preempt && !orders->self) hw_runtime_preempt(rt, orders);
     if (orders->tick_ns < rt->tick_ns) hw_ticker_at(rt, orders->tick_ns);
 #ifdef HW_TEST
     if (orders->wake && rt->drop_wakes > 0) {

@@ -138,7 +138,7 @@ void hw_runtime_unpark(struct hw_runtime *runtime, struct hw_thread *thread);
 void hw_runtime_unlock(struct hw_runtime *runtime);
 
 /* Inside the runtime; the lock is held. finish releases it and does what must be done after that. */
-void hw_runtime_preempt(struct hw_runtime *runtime, struct hw_thread *holder);
+void hw_runtime_preempt(struct hw_runtime *runtime, const struct hw_orders *orders);
 void hw_runtime_carry_out(struct hw_runtime *runtime, struct hw_orders *orders, uint64_t now);
 void hw_runtime_finish(struct hw_runtime *runtime, const struct hw_orders *orders);
 void hw_park_end_all(struct hw_runtime *runtime);

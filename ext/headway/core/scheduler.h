@@ -59,6 +59,7 @@ struct hw_scheduler {
 struct hw_orders {
     struct hw_thread *preempt; /* make it run the job: it must give way */
     bool self;                 /* ... and it is the thread this event runs on */
+    bool again;                /* ... and was asked before, in the same hold */
     bool sample;               /* observe: somebody has waited for long; see what the holder does */
     struct hw_thread *wake;    /* parked, and the gate is open for it */
     struct hw_thread *next;    /* goes on now that the thread this event runs on stops running, as far as is known: see pull.h */

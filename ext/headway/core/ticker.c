@@ -23,7 +23,7 @@ tick(struct hw_runtime *rt, uint64_t now)
     hw_scheduler_tick(&rt->scheduler, now, &orders);
     rt->tick_ns = orders.tick_ns;
     if (hw_scheduler_contended(&rt->scheduler)) rt->contended_ns = now;
-    if (orders.preempt) hw_runtime_preempt(rt, orders.preempt);
+    if (orders.preempt) hw_runtime_preempt(rt, &orders);
     if (orders.sample) rt->sample_due = rt->poll_due = true;
     if (orders.wake) hw_park_call(orders.wake);
 }
