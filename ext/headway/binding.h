@@ -31,6 +31,10 @@ bool hw_in_main_ractor(void);
 void hw_stillborn_init(void);
 void hw_stillborn_look(void); /* from STARTED: whether there are too many records is looked at */
 
+/* class_blocks.c */
+void hw_class_blocks_init(VALUE native);
+void hw_class_blocks_end(const struct hw_thread *record); /* its thread ends; with the GVL */
+
 /* yield.c */
 void hw_yield_init(void);
 void hw_trigger(void);       /* makes the calling context run the job; async-signal-safe */

@@ -93,17 +93,6 @@ record_or_raise(VALUE thread)
     return i >= 0 ? hw_record_of(thread) : NULL;
 }
 
-/* Native.set_class(class) -> the class before, of the current thread */
-static VALUE
-set_class(VALUE self, VALUE class)
-{
-    struct hw_thread *record = hw_record_of(rb_thread_current());
-    if (record == NULL) return INT2FIX(HW_CLASS_MEASURED);
-    enum hw_class before = record->set_class;
-    hw_runtime_set_class(&hw_runtime, record, (enum hw_class)FIX2INT(class));
-    return INT2FIX(before);
-}
-
 static VALUE
 batch_p(VALUE self, VALUE thread)
 {
@@ -218,14 +207,10 @@ Init_headway(void)
 
     rb_define_const(native, "POLICIES", symbols(hw_policy_labels, HW_POLICY_COUNT));
     rb_define_const(native, "PREEMPTS", symbols(hw_preempt_labels, HW_PREEMPT_COUNT));
-    rb_define_const(native, "MEASURED", INT2FIX(HW_CLASS_MEASURED));
-    rb_define_const(native, "BATCH", INT2FIX(HW_CLASS_BATCH));
-    rb_define_const(native, "INTERACTIVE", INT2FIX(HW_CLASS_INTERACTIVE));
 
     rb_define_singleton_method(native, "start", start, 4);
     rb_define_singleton_method(native, "stop", stop, 0);
     rb_define_singleton_method(native, "started?", started_p, 0);
-    rb_define_singleton_method(native, "set_class", set_class, 1);
     rb_define_singleton_method(native, "batch?", batch_p, 1);
     rb_define_singleton_method(native, "batch_ready", batch_ready, 0);
     rb_define_singleton_method(native, "thread_quantum_ns", thread_quantum_ns, 1);
@@ -233,6 +218,7 @@ Init_headway(void)
     rb_define_singleton_method(native, "thread_name", thread_name, 1);
     rb_define_singleton_method(native, "signal_lost?", signal_lost_p, 0);
     rb_define_singleton_method(native, "pass", hw_pass, 0);
+    hw_class_blocks_init(native);
     hw_stats_init(native);
     hw_work_init(native);
     hw_work_sums_init(native);

@@ -191,6 +191,7 @@ on_thread_end(rb_event_flag_t event, VALUE unused_data, VALUE unused_self, ID un
     hw_runtime_set_ending(&hw_runtime, record); /* first: what follows checks interrupts */
     VALUE name = hw_thread_name(thread);
     hw_record_thread_end(thread, record, name);
+    hw_class_blocks_end(record);
     record->ended = hw_runtime_ended(&hw_runtime, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
     RB_GC_GUARD(name);
 }

@@ -163,11 +163,11 @@ module Headway
     end
 
     def with_class(native_class)
-      before = Native.set_class(native_class)
+      block = Native.enter_class(native_class)
       begin
         yield
       ensure
-        Native.set_class(before)
+        Native.leave_class(block)
       end
     end
 
@@ -186,7 +186,7 @@ module Headway
 
     def configure(wanted)
       anew = !started?
-      effective = many_to_many? ? observing(wanted) : wanted
+      effective = Platform.many_to_many? ? observing(wanted) : wanted
       failure = Native.start(Native::POLICIES.index(effective.policy), Native::PREEMPTS.index(effective.preempt),
                              (effective.quantum_ms * 1_000_000).round, Settings.pull?)
       if failure
@@ -199,12 +199,10 @@ module Headway
     end
 
     # Under M:N scheduling a Ruby thread has no native thread of its own that a signal could be sent to.
-    def many_to_many?
-      ENV["RUBY_MN_THREADS"] == "1"
-    end
-
     def observing(wanted)
-      Notices.add("RUBY_MN_THREADS=1: Headway only observes under M:N scheduling") unless wanted.policy == :observe
+      return wanted if wanted.policy == :observe
+
+      Notices.add("RUBY_MN_THREADS=#{ENV["RUBY_MN_THREADS"]}: Headway only observes under M:N scheduling")
       Settings.new(:observe, wanted.quantum_ms, wanted.preempt).freeze
     end
   end

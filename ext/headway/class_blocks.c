@@ -1,0 +1,86 @@
+/* Headway.batch and Headway.interactive: of the blocks that a thread is in, the one entered last gives its class. The blocks of several
+ * fibers of a thread end in any order; that of a fiber that is dropped within it never does: it is over when the collector finds what
+ * stands for it, which the fiber's stack held.
+ *
+ * The list is one for all threads: there are few. With the GVL, from the main Ractor or the collector, which stops it; what stands for a
+ * block of another Ractor's thread, of which there is no record, is in no list. No thread is looked at, which may be gone by then. */
+#include "binding.h"
+
+struct class_block {
+    enum hw_class class;
+    uintptr_t owner; /* the thread; 0: in no list */
+    struct class_block *older, **link;
+};
+
+static struct class_block *newest;
+
+static void
+take_out(struct class_block *block)
+{
+    if (block->older) block->older->link = block->link;
+    *block->link = block->older;
+    block->owner = 0;
+}
+
+static void
+leave(struct class_block *block)
+{
+    uintptr_t owner = block->owner;
+    if (owner == 0) return;
+    take_out(block);
+    const struct class_block *around = newest;
+    while (around && around->owner != owner) around = around->older;
+    struct hw_thread *record = hw_runtime_find(&hw_runtime, owner);
+    if (record) hw_runtime_set_class(&hw_runtime, record, around ? around->class : HW_CLASS_MEASURED);
+}
+
+static void
+dropped(void *block)
+{
+    leave(block);
+    xfree(block);
+}
+
+static const rb_data_type_t block_type = { .wrap_struct_name = "Headway::Native/class_block", .function = { .dfree = dropped },
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY };
+
+/* Native.enter_class(class) -> what stands for the block, for leave_class */
+static VALUE
+enter_class(VALUE self, VALUE class)
+{
+    struct class_block *block;
+    VALUE object = TypedData_Make_Struct(0, struct class_block, &block_type, block);
+    struct hw_thread *record = hw_record_of(rb_thread_current());
+    if (record == NULL) return object;
+    *block = (struct class_block){ (enum hw_class)FIX2INT(class), record->owner, newest, &newest };
+    if (newest) newest->link = &block->older;
+    newest = block;
+    hw_runtime_set_class(&hw_runtime, record, block->class);
+    return object;
+}
+
+static VALUE
+leave_class(VALUE self, VALUE object)
+{
+    leave(rb_check_typeddata(object, &block_type));
+    return Qnil;
+}
+
+/* Another thread may have its address next. */
+void
+hw_class_blocks_end(const struct hw_thread *record)
+{
+    for (struct class_block *block = newest, *older; block; block = older) {
+        older = block->older;
+        if (block->owner == record->owner) take_out(block);
+    }
+}
+
+void
+hw_class_blocks_init(VALUE native)
+{
+    rb_define_const(native, "BATCH", INT2FIX(HW_CLASS_BATCH));
+    rb_define_const(native, "INTERACTIVE", INT2FIX(HW_CLASS_INTERACTIVE));
+    rb_define_singleton_method(native, "enter_class", enter_class, 1);
+    rb_define_singleton_method(native, "leave_class", leave_class, 1);
+}

@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+# Headway.batch and Headway.interactive: which class a thread has, in them and after them.
+class ClassBlocksTest < Minitest::Test
+  SEEN = "seen = []\nlook = -> { seen << Headway.thread.batch? }\n"
+
+  def test_the_innermost_block_counts
+    assert_equal [true, false, true, false, true, false], seen(<<~RUBY)
+      Headway.batch do
+        look.()
+        Headway.interactive { look.(); Headway.batch(&look); look.() }
+        look.()
+      end
+      look.()
+    RUBY
+  end
+
+  def test_whatever_a_block_is_left_by_it_is_over
+    assert_equal [false, false, false, false], seen(<<~RUBY)
+      Headway.batch { raise "x" } rescue look.()
+      catch(:out) { Headway.batch { throw :out } }
+      look.()
+      -> { Headway.batch { return } }.()
+      look.()
+      thread = Thread.new { Headway.batch { sleep } }
+      Thread.pass until thread.stop?
+      thread.kill.join
+      look.()
+    RUBY
+  end
+
+  def test_blocks_of_several_fibers_end_in_any_order
+    assert_equal [true, false, false, false], seen(<<~RUBY)
+      fibers = %i[batch interactive].map { |name| Fiber.new { Headway.public_send(name) { Fiber.yield } } }
+      fibers.each { |fiber| fiber.resume; look.() }
+      fibers.each { |fiber| fiber.resume; look.() }
+    RUBY
+  end
+
+  def test_when_the_inner_one_of_two_fibers_ends_the_other_counts_again
+    assert_equal [true, false], seen(<<~RUBY)
+      fibers = %i[batch interactive].map { |name| Fiber.new { Headway.public_send(name) { Fiber.yield } } }
+      fibers.each(&:resume).reverse_each { |fiber| fiber.resume; look.() }
+    RUBY
+  end
+
+  # Of some a trace stays on the stack, which the collector takes for a use.
+  def test_the_block_of_a_fiber_that_is_dropped_within_it_is_over_once_it_is_collected
+    before, after = seen(<<~RUBY)
+      def drop = (Fiber.new { Headway.batch { Fiber.yield } }.resume; nil)
+      def use_stack(depth) = depth.zero? ? nil : [depth].each { use_stack(depth - 1) }
+      seen.replace(Array.new(40) do
+        Thread.new do
+          drop
+          before = Headway.thread.batch?
+          5.times { use_stack(100); Fiber.new { nil }.resume; GC.start }
+          [before, Headway.thread.batch?]
+        end.value
+      end.transpose)
+    RUBY
+    assert_equal 40, before.count(true)
+    assert_operator after.count(true), :<, 20
+  end
+
+  def test_a_new_thread_has_nothing_of_one_that_ended_in_a_block
+    assert_equal [0], seen(<<~RUBY)
+      kept = []
+      batch = 200.times.count do
+        Thread.new { (kept << Fiber.new { Headway.batch { Fiber.yield } }).last.resume }.join
+        Thread.new { Headway.interactive { nil }; Headway.thread.batch? }.value
+      end
+      seen << batch
+    RUBY
+  end
+
+  def test_without_headway_the_block_is_called
+    assert_equal [1, 2], seen("Headway.stop; seen << Headway.batch { 1 } << Headway.interactive { 2 }")
+  end
+
+  private
+
+  # @return [Array] what the code has seen, in a process of its own
+  def seen(code)
+    result = Harness::RubyProcess.eval("require 'headway'\nHeadway.start\n#{SEEN}#{code}\np seen")
+    assert_predicate result, :success?, result
+    assert_empty result.err
+    eval(result.out) # rubocop:disable Security/Eval
+  end
+end
