@@ -24,6 +24,7 @@ class SettingsTest < Minitest::Test
     assert_equal 10, Settings.quantum_ms("10")
     assert_equal 2.5, Settings.quantum_ms(2.5)
     assert_equal 2.5, Settings.quantum_ms("2.5")
+    assert_equal 2.5, Settings.quantum_ms(Rational(5, 2))
     assert_equal 1, Settings.quantum_ms(1)
     assert_equal 4_294_967, Settings.quantum_ms("4294967")
     assert_kind_of Integer, Settings.quantum_ms("1e3")
@@ -31,7 +32,7 @@ class SettingsTest < Minitest::Test
 
   def test_a_bad_quantum_is_named
     [0, -1, 0.99, 4_294_968, 4_294_967.5, Float::NAN, Float::INFINITY, :ten, [],
-     "", " ", "0", "-1", "abc", "10ms", "1e99", "0x10", "1_000", "1\n2", "\xff"].each do |value|
+     "", " ", "0", "-1", "abc", "10ms", "1e99", "0x10", "1_000", "1\n2", "\xff", "10".encode("UTF-16LE"), Complex(10, 1)].each do |value|
       error = assert_raises(Headway::SettingError, value.inspect) { Settings.quantum_ms(value, from: "--quantum") }
 
       assert_match(/\A--quantum is .+: give milliseconds from 1 to 4294967, such as 10\z/, error.message)
@@ -70,6 +71,13 @@ class SettingsTest < Minitest::Test
     assert_raises(Headway::SettingError) { Settings.resolve(policy: :nope, env: { "HEADWAY_POLICY" => "fair" }) }
     assert_raises(Headway::SettingError) do
       Settings.resolve(quantum_ms: 5, env: { "RUBY_THREAD_DEFAULT_QUANTUM_MS" => "" })
+    end
+  end
+
+  def test_false_is_no_value
+    %i[policy quantum_ms preempt].each do |name|
+      error = assert_raises(Headway::SettingError) { Settings.resolve(name => false, env: {}) }
+      assert_match(/\A#{name} is false: give /, error.message)
     end
   end
 

@@ -84,7 +84,7 @@ hw_control_methods_init(VALUE native)
     job = hw_preregister(on_job);
     hw_control_init(&hw_control, &hw_runtime, &hw_strings, &hw_stacks, trigger);
     const char *many_to_many = getenv("RUBY_MN_THREADS");
-    hw_control.teller.many_to_many = many_to_many && strcmp(many_to_many, "1") == 0;
+    hw_control.teller.many_to_many = many_to_many && atoi(many_to_many) > 0; /* as the VM reads it */
     hw_runtime.recorder.teller = &hw_control.teller;
     rb_define_singleton_method(native, "control_open", control_open, 5);
     rb_define_singleton_method(native, "control_close", control_close, 0);

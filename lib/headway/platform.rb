@@ -35,6 +35,13 @@ module Headway
         (number(version) <=> TIMESLICE_RUBY) >= 0
       end
 
+      # As the VM reads it: atoi(3), and more than 0.
+      #
+      # @return [Boolean] whether threads of the main Ractor share native threads
+      def many_to_many?(env = ENV)
+        env["RUBY_MN_THREADS"].to_s[/\A\s*\+?\d+/].to_i > 0
+      end
+
       # Keeps the reason why the extension could not be loaded, for {Headway.unsupported_reason}.
       #
       # @param error [LoadError, String]

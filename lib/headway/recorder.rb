@@ -67,7 +67,8 @@ module Headway
       def dump(path = nil)
         return if Settings.disabled?
 
-        path = FileName.absolute(path || Native.record_path || "headway-#{Process.pid}.headway")
+        path = Native.record_path || "headway-#{Process.pid}.headway" if path.nil?
+        path = FileName.absolute(path)
         done = Native.record_dump(path)
         raise Error, "no dump to #{path}: #{done}" if done.is_a?(String)
 

@@ -86,10 +86,10 @@ module Headway
       # @raise [SettingError]
       def resolve(policy: nil, quantum_ms: nil, preempt: nil, env: ENV)
         policies = [from_env(env, "HEADWAY_POLICY") { |value, name| policy(value, from: name) },
-                    policy && policy(policy)]
+                    (policy(policy) unless policy.nil?)]
         preempts = [from_env(env, "HEADWAY_PREEMPT") { |value, name| preempt(value, from: name) },
-                    preempt && preempt(preempt)]
-        quanta = [quantum_ms && quantum_ms(quantum_ms),
+                    (preempt(preempt) unless preempt.nil?)]
+        quanta = [(quantum_ms(quantum_ms) unless quantum_ms.nil?),
                   from_env(env, "RUBY_THREAD_DEFAULT_QUANTUM_MS") { |value, name| quantum_ms(value, from: name) }]
         new(policies.compact.first || DEFAULT_POLICY,
             quanta.compact.first || DEFAULT_QUANTUM_MS,
@@ -111,7 +111,8 @@ module Headway
       def number(value)
         case value
         when Integer, Float then value
-        when String then whole(value.to_f) if DECIMAL.match?(value.scrub)
+        when Numeric then whole(value.to_f) if value.real?
+        when String then whole(value.to_f) if value.ascii_only? && DECIMAL.match?(value)
         end
       end
 

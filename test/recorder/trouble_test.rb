@@ -165,7 +165,7 @@ class RecorderTroubleTest < Harness::RecorderTest
   def test_what_is_no_file_s_name
     Dir.mktmpdir do |directory|
       IO.pipe do |pipes|
-        [$stdout.fileno, $stdin, STDOUT, *pipes].each do |file|
+        [$stdout.fileno, $stdin, STDOUT, *pipes, false, "a\0b", "x".encode("UTF-16LE")].each do |file|
           [-> { Headway::Recorder.start(file: file) }, -> { Headway::Recorder.dump(file) }].each do |record|
             error = Dir.chdir(directory) { assert_raises(Headway::SettingError, &record) }
             assert_equal "file is #{file.inspect}: give a file's name", error.message
@@ -173,6 +173,14 @@ class RecorderTroubleTest < Harness::RecorderTest
         end
       end
       assert_empty Dir.children(directory)
+    end
+  end
+
+  def test_a_name_is_bytes
+    Dir.mktmpdir do |directory|
+      Headway::Recorder.start(file: File.join(directory, "\xff-%p"))
+      Headway::Recorder.stop
+      assert_equal ["\xff-#{Process.pid}".b], Dir.children(directory).map(&:b)
     end
   end
 

@@ -35,6 +35,15 @@ class ManyToManyTest < Harness::TrapTest
     end
   end
 
+  # As the VM reads the variable.
+  def test_any_number_above_zero_switches_it_on
+    { "2" => true, "01" => true, " 3x" => true, "+1" => true, "0" => false, "-1" => false, "on" => false, "" => false }.each do |value, on|
+      run = Harness::RubyProcess.eval('require "headway"; Headway.start; print Headway.policy', env: { "RUBY_MN_THREADS" => value })
+      assert_equal on ? "observe" : "fair", run.out, value.inspect
+      assert_equal on, run.err.include?("RUBY_MN_THREADS=#{value}:"), run
+    end
+  end
+
   def test_it_says_so_once
     run = Harness::RubyProcess.eval('require "headway"; 3.times { Headway.start; Headway.stop }; p Headway.notices.size',
                                     env: { "RUBY_MN_THREADS" => "1" })

@@ -22,7 +22,8 @@ module Headway
         # @raise [SettingError] it is no name, or there is another character after a %
         def resolve(path)
           path = pattern(name(path, "file"))
-          File.join(File.dirname(path), File.basename(path).gsub(PLACE) { fill($1, path) })
+          base = File.basename(path)
+          File.join(File.dirname(path), base.b.gsub(PLACE) { fill($1, path) }.force_encoding(base.encoding))
         end
 
         # @param path [String]
@@ -75,8 +76,8 @@ module Headway
         def name(path, from)
           raise TypeError if path.is_a?(IO) && !path.is_a?(File)
 
-          File.path(path)
-        rescue TypeError
+          File.path(path).tap { |text| File.basename(text) } # which refuses what File.path doesn't
+        rescue TypeError, ArgumentError, EncodingError
           raise SettingError, "#{from} is #{path.inspect[0, 200]}: give a file's name"
         end
 

@@ -23,13 +23,13 @@ module Headway
         # @return [Options] frozen, with the file's absolute path
         # @raise [SettingError]
         def check(file:, events:, seconds:, mode:, wait_threshold:, on_signal:)
-          mode = mode.nil? ? (file ? :stream : :flight) : mode.to_s.to_sym
-          check_mode(mode, file, wait_threshold || on_signal || seconds)
+          mode = mode.nil? ? (file.nil? ? :flight : :stream) : mode.to_s.to_sym
+          check_mode(mode, file, [wait_threshold, on_signal, seconds].any? { |value| !value.nil? })
           check_number("events", events, Integer, EVENTS_RANGE)
-          check_number("wait_threshold", wait_threshold, Numeric, WAIT_RANGE_S) if wait_threshold
-          check_number("seconds", seconds, Numeric, SECONDS_RANGE) if seconds
-          new(file: file && FileName.resolve(file), events: events, seconds: seconds, mode: mode, wait_threshold: wait_threshold,
-              on_signal: on_signal && signal(on_signal)).freeze
+          check_number("wait_threshold", wait_threshold, Numeric, WAIT_RANGE_S) unless wait_threshold.nil?
+          check_number("seconds", seconds, Numeric, SECONDS_RANGE) unless seconds.nil?
+          new(file: (FileName.resolve(file) unless file.nil?), events: events, seconds: seconds, mode: mode, wait_threshold: wait_threshold,
+              on_signal: (signal(on_signal) unless on_signal.nil?)).freeze
         end
 
         private
@@ -37,7 +37,7 @@ module Headway
         def check_mode(mode, file, dumps)
           raise SettingError, "mode is #{mode.inspect}: give stream or flight" unless MODES.include?(mode)
           return if mode == :flight
-          raise SettingError, "mode is stream: give a file, too" unless file
+          raise SettingError, "mode is stream: give a file, too" if file.nil?
           raise SettingError, "seconds, wait_threshold and on_signal are for mode flight: a stream writes everything anyway" if dumps
         end
 

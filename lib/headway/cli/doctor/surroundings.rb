@@ -83,8 +83,8 @@ module Headway
           end
 
           def many_to_many
-            on = ENV["RUBY_MN_THREADS"] == "1"
-            Check.note("M:N threads", on ? "on (RUBY_MN_THREADS=1): Headway keeps its policy off" : "off")
+            value = ENV["RUBY_MN_THREADS"]
+            Check.note("M:N threads", Platform.many_to_many? ? "on (RUBY_MN_THREADS=#{value}): Headway keeps its policy off" : "off")
           end
 
           def yjit
