@@ -44,26 +44,40 @@ dropped(void *block)
 static const rb_data_type_t block_type = { .wrap_struct_name = "Headway::Native/class_block", .function = { .dfree = dropped },
     .flags = RUBY_TYPED_FREE_IMMEDIATELY };
 
-/* Native.enter_class(class) -> what stands for the block, for leave_class */
 static VALUE
-enter_class(VALUE self, VALUE class)
+enter_and_yield(VALUE pointer)
 {
-    struct class_block *block;
-    VALUE object = TypedData_Make_Struct(0, struct class_block, &block_type, block);
-    struct hw_thread *record = hw_record_of(rb_thread_current());
-    if (record == NULL) return object;
-    *block = (struct class_block){ (enum hw_class)FIX2INT(class), record->owner, newest, &newest };
-    if (newest) newest->link = &block->older;
-    newest = block;
-    hw_runtime_set_class(&hw_runtime, record, block->class);
-    return object;
+    struct class_block *block = (struct class_block *)pointer;
+    struct hw_thread *record = hw_in_main_ractor() ? hw_record_of(rb_thread_current()) : NULL;
+    if (record) {
+        block->owner = record->owner;
+        block->older = newest;
+        block->link = &newest;
+        if (newest) newest->link = &block->older;
+        newest = block;
+        hw_runtime_set_class(&hw_runtime, record, block->class);
+    }
+    return rb_yield_values(0);
 }
 
 static VALUE
-leave_class(VALUE self, VALUE object)
+over(VALUE pointer)
 {
-    leave(rb_check_typeddata(object, &block_type));
+    leave((struct class_block *)pointer);
     return Qnil;
+}
+
+/* Native.in_class(class) { } -> what the block returns. In C, as Ruby code may be interrupted between entering and the ensure that leaves. */
+static VALUE
+in_class(VALUE self, VALUE class)
+{
+    struct class_block *block;
+    rb_need_block();
+    VALUE object = TypedData_Make_Struct(0, struct class_block, &block_type, block);
+    block->class = (enum hw_class)FIX2INT(class);
+    VALUE result = rb_ensure(enter_and_yield, (VALUE)block, over, (VALUE)block);
+    RB_GC_GUARD(object);
+    return result;
 }
 
 /* Another thread may have its address next. */
@@ -81,6 +95,7 @@ hw_class_blocks_init(VALUE native)
 {
     rb_define_const(native, "BATCH", INT2FIX(HW_CLASS_BATCH));
     rb_define_const(native, "INTERACTIVE", INT2FIX(HW_CLASS_INTERACTIVE));
-    rb_define_singleton_method(native, "enter_class", enter_class, 1);
-    rb_define_singleton_method(native, "leave_class", leave_class, 1);
+    rb_ext_ractor_safe(true); /* where it does nothing but call the block */
+    rb_define_singleton_method(native, "in_class", in_class, 1);
+    rb_ext_ractor_safe(false);
 }

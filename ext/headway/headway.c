@@ -217,7 +217,9 @@ Init_headway(void)
     rb_define_singleton_method(native, "set_thread_quantum_ns", set_thread_quantum_ns, 2);
     rb_define_singleton_method(native, "thread_name", thread_name, 1);
     rb_define_singleton_method(native, "signal_lost?", signal_lost_p, 0);
+    rb_ext_ractor_safe(true); /* another Ractor's thread has no record */
     rb_define_singleton_method(native, "pass", hw_pass, 0);
+    rb_ext_ractor_safe(false);
     hw_class_blocks_init(native);
     hw_stats_init(native);
     hw_work_init(native);

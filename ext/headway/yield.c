@@ -108,9 +108,17 @@ blame_and_must_yield(struct hw_thread *record)
     return must;
 }
 
+/* The system had no thread for it when it was to start. */
+static void
+find_ticker(void)
+{
+    if (!hw_runtime.ticker_runs && atomic_load(&hw_runtime.active)) hw_ticker_ensure(&hw_runtime);
+}
+
 static void
 on_clean_entry(struct hw_thread *record, VALUE thread)
 {
+    find_ticker();
     do {
         if (!give_way(record) || rb_thread_interrupted(thread) || trap_pending(record)) {
             hw_runtime_leave_alone(&hw_runtime, record);

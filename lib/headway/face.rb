@@ -105,13 +105,13 @@ module Headway
     # Runs the block with the current thread as a batch thread: it makes way for interactive threads from the start.
     # @return what the block returns
     def batch(&block)
-      with_class(Native::BATCH, &block)
+      Native.in_class(Native::BATCH, &block)
     end
 
     # Runs the block with the current thread as an interactive one, however long it computes.
     # @return what the block returns
     def interactive(&block)
-      with_class(Native::INTERACTIVE, &block)
+      Native.in_class(Native::INTERACTIVE, &block)
     end
 
     # Gives way if somebody waits for the GVL; costs next to nothing when nobody does.
@@ -160,15 +160,6 @@ module Headway
     def off
       Notices.add(Settings.odd_switch) if Settings.odd_switch
       false
-    end
-
-    def with_class(native_class)
-      block = Native.enter_class(native_class)
-      begin
-        yield
-      ensure
-        Native.leave_class(block)
-      end
     end
 
     # They may also be changed from outside, through the control socket.

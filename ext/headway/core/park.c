@@ -83,6 +83,11 @@ hw_runtime_park(struct hw_runtime *rt, struct hw_thread *thread)
             rt->park_timeouts++;
             continue;
         }
+        if (timed_out && !rt->ticker_runs) {
+            hw_ticker_stand_in(rt);
+            timed_out = false;
+            continue;
+        }
         /* The gate may have closed again between the wake-up and now. */
         atomic_store_explicit(&thread->open, false, memory_order_relaxed);
         uint64_t lingers_until_ns = hw_scheduler_lingers_until_ns(&rt->scheduler, thread);

@@ -13,6 +13,7 @@ hw_record_retire(struct hw_runtime *rt, struct hw_thread *thread)
         thread->ended->threads++;
         if (thread->waits.slot != HW_SLOT_OTHERS) thread->ended->caused_ns += rt->scheduler.attribution.caused_ns[thread->waits.slot];
     }
+    thread->owner = 0; /* another thread may have its address next */
     thread->next = rt->spare;
     rt->spare = thread;
 }

@@ -81,6 +81,7 @@ struct hw_runtime {
     bool signal_lost;       /* somebody replaced our handler: preemption polls since */
 #ifdef HW_TEST
     unsigned drop_wakes;    /* swallow so many wake-ups */
+    bool no_ticker;         /* the system has no thread for it */
 #endif
 };
 
@@ -146,8 +147,10 @@ void hw_park_call(struct hw_thread *thread); /* with the lock or without it: its
 void hw_record_retire(struct hw_runtime *runtime, struct hw_thread *thread); /* off the scheduler's list: for reuse */
 
 /* ticker.c */
-void hw_ticker_ensure(struct hw_runtime *runtime); /* starts it once there are two threads; lock not held */
+void hw_ticker_ensure(struct hw_runtime *runtime); /* starts it once there are two threads; lock not held, with the GVL */
 void hw_ticker_end(struct hw_runtime *runtime);
+/* Its work, once, where the system had no thread for it; the lock is held, and may be released and taken again. */
+void hw_ticker_stand_in(struct hw_runtime *runtime);
 void hw_ticker_at(struct hw_runtime *runtime, uint64_t at_ns); /* lock held */
 void hw_ticker_watch(struct hw_runtime *runtime, uint64_t at_ns); /* lock held */
 void hw_ticker_poll(struct hw_runtime *runtime);               /* lock held */

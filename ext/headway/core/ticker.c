@@ -4,6 +4,7 @@
 #include "allowed.h"
 #include "feed.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #ifdef __linux__
@@ -26,6 +27,17 @@ tick(struct hw_runtime *rt, uint64_t now)
     if (orders.preempt) hw_runtime_preempt(rt, &orders);
     if (orders.sample) rt->sample_due = rt->poll_due = true;
     if (orders.wake) hw_park_call(orders.wake);
+}
+
+static bool
+poll(struct hw_runtime *rt)
+{
+    if (!rt->poll_due) return false;
+    rt->poll_due = false;
+    pthread_mutex_unlock(&rt->lock);
+    rt->trigger();
+    pthread_mutex_lock(&rt->lock);
+    return true;
 }
 
 #define OWN_SLICE_NS (100 * HW_NS_PER_US) /* the least there is */
@@ -63,13 +75,7 @@ run(void *arg)
     pthread_mutex_lock(&rt->lock);
     rt->pulls = rt->pulls && hw_allowed_affinity(); /* a forked child may have locked itself up */
     while (!rt->ticker_must_end) {
-        if (rt->poll_due) {
-            rt->poll_due = false;
-            pthread_mutex_unlock(&rt->lock);
-            rt->trigger();
-            pthread_mutex_lock(&rt->lock);
-            continue;
-        }
+        if (poll(rt)) continue;
         uint64_t now = hw_now_ns();
         if (now >= rt->tick_ns) {
             tick(rt, now);
@@ -116,6 +122,15 @@ hw_ticker_poll(struct hw_runtime *rt)
     be_awake_at(rt, 0);
 }
 
+static int
+create(struct hw_runtime *rt)
+{
+#ifdef HW_TEST
+    if (rt->no_ticker) return EAGAIN;
+#endif
+    return pthread_create(&rt->ticker, NULL, run, rt);
+}
+
 void
 hw_ticker_ensure(struct hw_runtime *rt)
 {
@@ -132,13 +147,22 @@ hw_ticker_ensure(struct hw_runtime *rt)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&rt->ticker, NULL, run, rt);
+    int failed = create(rt);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed) {
         pthread_mutex_lock(&rt->lock);
         rt->ticker_runs = false;
         pthread_mutex_unlock(&rt->lock);
     }
+}
+
+/* For a parked thread, which looks after itself every 50 ms: that often the turns of those that compute end, too. Starting the ticker is for
+ * who has the GVL. */
+void
+hw_ticker_stand_in(struct hw_runtime *rt)
+{
+    tick(rt, hw_now_ns());
+    poll(rt);
 }
 
 void

@@ -102,7 +102,27 @@ TEST(the_ticker_sleeps_when_nobody_competes)
     check_given_back();
 }
 
+TEST(where_there_is_no_thread_for_a_ticker_everybody_moves_all_the_same)
+{
+    static const enum hw_preempt ways[] = { HW_SIGNAL, HW_POLL };
+    for (int way = 0; way < 2; way++) {
+        runtime.no_ticker = true;
+        vm_headway_start(HW_FAIR, MS(5), ways[way]);
+        for (int i = 0; i < 3; i++) vm_thread_start(hog, NULL);
+        vm_sleep(MS(20));
+        CHECK(!runtime.ticker_runs);
+        unsigned long long before[VM_THREADS];
+        for (int i = 1; i < VM_THREADS; i++) before[i] = atomic_load(&vm.threads[i].rounds);
+        vm_sleep(MS(2000)); /* in which no event of main's does the ticker's work */
+        for (int i = 1; i < VM_THREADS; i++) CHECK(!vm.threads[i].used || atomic_load(&vm.threads[i].rounds) > before[i], "thread %d", i);
+        runtime.no_ticker = false;
+        end_everybody();
+        check_given_back();
+    }
+}
+
 RUNTIME_TESTS({ "handler", a_handler_that_was_there_before_keeps_its_signals_and_comes_back },
               { "again", a_handler_given_back_by_somebody_else_does_not_count_as_the_one_before },
               { "replaced", when_the_handler_is_replaced_preemption_goes_on_by_polling },
-              { "ticker", the_ticker_sleeps_when_nobody_competes })
+              { "ticker", the_ticker_sleeps_when_nobody_competes },
+              { "none", where_there_is_no_thread_for_a_ticker_everybody_moves_all_the_same })
