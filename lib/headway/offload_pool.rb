@@ -36,7 +36,8 @@ module Headway
     MODES = [:adaptive, :always, :never].freeze # in the order of the native part
     FULL_RULES = [:inline, :wait, :raise].freeze
     MOST = (1 << 31) - 1 # workers, and places in the queue
-    private_constant :MOST
+    LOOK_AGAIN = 0.1 # seconds
+    private_constant :MOST, :LOOK_AGAIN
 
     # @return [Integer] how many operations run at once at most
     attr_reader :workers
@@ -123,9 +124,9 @@ module Headway
       raise closed_error if @closed
 
       OffloadPool.deadline(deadline)
-      return yield if stays_here? || @mode == :never
+      return here(&block) if stays_here? || @mode == :never
 
-      Block.run(block) { |work| hand_over(work, deadline) { yield } }
+      Block.run(block) { |work| hand_over(work, deadline) { here(&block) } }
     end
 
     # A scheduler may tell at each turn of its loop that it turned; then streams of short operations need not make it turn.
@@ -139,7 +140,7 @@ module Headway
     def close
       @closed = true
       @pending.close
-      threads = @lock.synchronize { @threads.keys }
+      threads = locked { @threads.keys }
       threads.each(&:join) unless threads.include?(Thread.current)
       nil
     end
@@ -154,7 +155,7 @@ module Headway
     #   busy: seconds of all workers
     def stats
       inline = Native.offload_chosen(@costs).first(2).sum + @inline
-      @lock.synchronize { { workers: @threads.size, queued: @line.queued.size, **@counts, inline: inline } }
+      locked { { workers: @threads.size, queued: @line.queued.size, **@counts, inline: inline } }
     end
 
     # @!visibility private
@@ -166,6 +167,8 @@ module Headway
     # @!visibility private
     # What the native part calls for an operation that is worth it, or whose place it knows too little of.
     def hand_over_operation(work, place, light)
+      return inline(work) if OffloadPool.worker? # in a block that has a loop of its own: it may be the only worker
+
       hand_over(work, @deadline, place, light) { inline(work) }
     end
 
@@ -197,9 +200,10 @@ module Headway
     def enqueue(job, timeout)
       return true if job.light? && line_up(job)
 
-      place = @full == :wait ? @pending.push(job, timeout: timeout) : place(job)
+      place = @full == :wait ? wait_for_place(job, timeout) : place(job)
       job.in_line! if place && @line.join(job)
       hire if place && (@full == :wait || @pending.size > @pending.num_waiting) # which counts those, too, who wait for a place
+      take_back(job) if place && @threads.empty?
       !place.nil?
     rescue ClosedQueueError
       raise closed_error
@@ -217,6 +221,12 @@ module Headway
 
       Native.offload_done(@costs)
       Native.offload_learn(@costs, job.place, job.wall_ns, job.cpu_ns) if job.ended?
+    end
+
+    # @!visibility private
+    # Nobody wants the result of a job any more that no worker had yet.
+    def withdrawn
+      @lock.synchronize { @counts[:withdrawn] += 1 }
     end
 
     # @!visibility private
@@ -245,7 +255,7 @@ module Headway
 
     # The VM's work points into a frame that may be gone when it is called again. Only such work has no source.
     def spent?(work)
-      return false unless work.is_a?(Proc) && work.source_location.nil?
+      return false unless work.is_a?(Proc) && work.source_location.nil? && !work.lambda?
 
       work.instance_variable_defined?(:@headway_spent) || !work.instance_variable_set(:@headway_spent, true)
     end
@@ -280,12 +290,21 @@ module Headway
       Fiber.blocking { work.call }
     end
 
+    # A block, where it was written.
+    def here
+      @inline += 1
+      yield
+    end
+
     # @return [Boolean] whether a signal's handler runs, where nobody may wait and no lock be taken
     def trap?
       @lock.synchronize { false }
     rescue ThreadError
       true
     end
+
+    # In a signal's handler without the lock: what it protects is then as it happens to be.
+    def locked(&block) = trap? ? yield : @lock.synchronize(&block)
 
     # Of an exception from a worker: where it was raised there, then who waited for it here. One that is raised again and again keeps
     # its first backtrace, and one that was given a backtrace that.
@@ -296,10 +315,28 @@ module Headway
       error
     end
 
+    # In pieces: who is woken for a free place and interrupted just then takes the wake-up along, and nobody else is told of it.
+    def wait_for_place(job, timeout)
+      ends = timeout && (Process.clock_gettime(Process::CLOCK_MONOTONIC) + timeout)
+      begin
+        left = ends && [ends - Process.clock_gettime(Process::CLOCK_MONOTONIC), 0].max
+        place = @pending.push(job, timeout: [left, LOOK_AGAIN].compact.min)
+      end until place || left&.zero?
+      place
+    end
+
+    # No thread could be made, and none is there: the job runs where it is, whatever the rule.
+    def take_back(job)
+      job.withdraw
+      @pending.pop(true)
+    rescue ThreadError
+      nil # another one that was in the same need took it; whoever gets a thread after all takes what is in the line
+    end
+
     def place(job)
       @pending.push(job, true)
     rescue ThreadError
-      @counts[:full] += 1
+      @lock.synchronize { @counts[:full] += 1 }
       raise FullError, "all workers are busy and the queue of #{@queue} is full" if @full == :raise
     end
 

@@ -64,6 +64,19 @@ class FiberSchedulerStallsTest < Minitest::Test
     assert_equal :in_time, answer
   end
 
+  # Else it would be told of what it takes itself, turn after turn.
+  def test_what_a_callback_takes_is_no_stall
+    told = 0
+    looping(stall_ms: 50, on_stall: ->(_) { told += 1; sleep 0.1 }) do
+      Fiber.schedule do
+        sleep 0.001
+        hold_the_loop
+        30.times { Fiber.scheduler.yield }
+      end
+    end
+    assert_includes 1..15, told
+  end
+
   def test_only_the_last_stalls_are_kept
     scheduler = looping(stall_ms: 1) { Fiber.schedule { 40.times { sleep(0.001) && compute(0.003) } } }
     assert_operator scheduler.stats[:stalls][:count], :>=, 40

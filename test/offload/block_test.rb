@@ -62,6 +62,11 @@ class OffloadBlockTest < Minitest::Test
     assert_equal 6, (Headway.offload { catch(:inside) { throw :inside, 6 } })
   end
 
+  def test_a_throw_that_another_thread_could_not_deliver_is_an_error
+    thread = Thread.new { throw :out, 7 }.tap { |one| one.report_on_exception = false }
+    assert_raises(UncaughtThrowError) { catch(:out) { Headway.offload { thread.value } } }
+  end
+
   def test_break_next_and_return
     assert_equal 7, (Headway.offload { break 7 })
     assert_equal 8, (Headway.offload { next 8 })

@@ -314,6 +314,24 @@ class OffloadPoolTest < Minitest::Test
     ENV["HEADWAY_OFFLOAD"] = before
   end
 
+  # Each operation and each block is in one of them.
+  def test_the_figures_add_up
+    pool, release = busy_pool(full: :inline)
+    2.times { pool.run { 1 } }
+    pool.call(-> { pool.run { 2 } })
+    assert_equal [4, 4], pool.stats.values_at(:inline, :full)
+    release.call
+    assert_equal 6, pool.stats.values_at(:ran, :inline).sum
+    assert_equal 2, pool.run { pool.run { 2 } }
+    assert_equal [3, 5, 0], pool.stats.values_at(:ran, :inline, :withdrawn)
+  end
+
+  # The VM's own operations are procs without a source, too.
+  def test_a_method_may_be_called_again_and_again
+    work = Process.method(:pid).to_proc
+    assert_equal [Process.pid] * 2, Array.new(2) { pool.call(work) }
+  end
+
   def test_use_after_close
     pool = pool()
     pool.close

@@ -31,11 +31,16 @@ module Headway
       # Starts to watch the current thread.
       def start
         @watch ||= Native::LoopWatch.new(Thread.current, @threshold_ns)
+      rescue ThreadError
+        Notices.add("stalls of the loop aren't seen: there is no thread to watch it with")
+        @watch = Unwatched
       end
 
-      # A turn begins, after one that is over.
+      # A turn begins, after one that is over. What the callback takes is no turn's: one that is slow would be told of itself for ever.
       def turn
-        long = @watch.turn and add(*long)
+        long = @watch.turn or return
+        add(*long)
+        @watch.turn if @callback
       end
 
       # The loop goes to wait.

@@ -30,6 +30,8 @@ module Headway
         @storage&.each { |key, value| Fiber[key] = value }
         @block.call
       rescue UncaughtThrowError => error
+        raise unless own_throw?(error)
+
         @leave = error
         nil
       rescue LocalJumpError => error
@@ -37,7 +39,7 @@ module Headway
 
         error.exit_value
       ensure
-        leave_nothing_behind
+        Fiber.set_scheduler(nil) # one of the block's own: it ends as with its thread
       end
 
       # Where it was written.
@@ -47,6 +49,12 @@ module Headway
 
       private
 
+      # Not one that another thread could not deliver, and that Thread#value, say, raises here.
+      def own_throw?(error)
+        inside = error.backtrace_locations&.at(-caller_locations(2).size)
+        !inside.nil? && inside.path == __FILE__
+      end
+
       # Not that of a proc which was called in it, and whose method is gone: between our call and the break there is the block alone,
       # and what of it are frames of their own, its rescue and ensure clauses.
       def own_break?(error)
@@ -54,12 +62,6 @@ module Headway
 
         inside = error.backtrace_locations[0...-caller_locations(2).size]
         inside.one? { |location| !location.label.match?(/\A(?:rescue|ensure) in /) }
-      end
-
-      def leave_nothing_behind
-        Fiber.set_scheduler(nil) # one of the block's own: it ends as with its thread
-      ensure
-        Block.forget_storage
       end
     end
   end

@@ -45,6 +45,7 @@ module Headway
         @work = work
         @place = place
         @light = light
+        @fiber = Fiber.current # its stack, in which the VM's work writes, lives as long as the job, whatever becomes of its scheduler
         @since = now
         @deadline = deadline && @since + [deadline, LONGEST].min
         @lock = Mutex.new
@@ -74,28 +75,31 @@ module Headway
       # {cancel} until the job is done.
       def begin
         queued = @pool.enqueue(self, seconds_left)
-        return if queued && @finished.pop(timeout: seconds_left)
+        return if @done || (queued && @finished.pop(timeout: seconds_left))
 
         @late = queued || @pool.full == :wait # not by the clock: who waits may be woken a little early
-        cancel
+        @late ? cancel : withdraw
       end
 
       # Takes it from the queue, or interrupts it, and returns when it is done. May itself be interrupted and called again.
       def cancel
-        return if withdraw
+        return if withdraw { @pool.withdrawn }
 
         interrupt
         @finished.pop until @done
       end
 
-      # Marks it done if no worker has it.
+      # Marks it done if no worker has it. May be interrupted anywhere, and called again.
+      # @yield the first time
       # @return [Boolean] whether it is one that no worker will run
       def withdraw
         @lock.synchronize do
-          return @state == :withdrawn unless @state == :queued
-
-          @state = :withdrawn
-          @done = true
+          if @state == :queued
+            @state = :withdrawn
+            yield if block_given?
+          end
+          @done = true if @state == :withdrawn
+          @state == :withdrawn
         end
       end
 
@@ -166,8 +170,9 @@ module Headway
         begin
           Thread.handle_interrupt(TOO_LATE) { nil }
         rescue Exception
-          nil
+          retry # it took one
         end
+        Block.forget_storage if @work.is_a?(Block) # here nothing interrupts it
         @state = :ran
         @work = nil
         @pool.ran(self)

@@ -19,13 +19,10 @@ module Headway
 
       def join(job) = @jobs << job
 
-      # @yield for one that was given up
-      # @return [Job, nil] nil: nobody waits
+      # @return [Job, nil] that nobody gave up; nil: nobody waits
       def next
         while (job = oldest_is_patient? ? @jobs.pop : @jobs.shift)
           return job if job.queued?
-
-          yield if job.state == :withdrawn
         end
       end
 

@@ -17,25 +17,28 @@ module Headway
         @lock.synchronize do
           return if @threads.size >= @workers
 
-          # The mask is inherited; it must not be held across a switch of fibers, and nothing in here switches.
+          # The mask is inherited; it must not be held across a switch of fibers, and nothing in here switches. The thread waits for the
+          # lock before it begins: it stands in the list by then.
           Thread.handle_interrupt(MASKED) do
             @threads[thread = Thread.new { serve }] = nil
             thread.name = "headway offload"
           end
         end
-      rescue ThreadError
-        raise if @threads.empty?
+      rescue ThreadError # the system has no more threads for us
+        nil
       end
 
       def serve
-        Thread.current.thread_variable_set(:headway_offload, true)
-        Block.forget_storage # of the fiber that happened to need it
+        @lock.synchronize { nil }
+        forget_who_hired
         while (queued = Thread.handle_interrupt(IDLE) { @pending.pop })
           work_for(queued)
           # Who was queued and who is in the line may differ: nobody idles while somebody is in it, but for light work that has its workers.
           while @pending.empty? && (job = left_over)
             work_from(job)
           end
+          # A kill that a job's cleaning up replaced by an exception: no other one will reach this thread, and the process's end waits for it.
+          break if Thread.current.status == "aborting"
         end
       ensure
         @lock.synchronize { @threads.delete(Thread.current) }
@@ -43,6 +46,14 @@ module Headway
         while (job = queued_or_lined_up)
           work_from(job)
         end
+      end
+
+      # The fiber that happened to need a worker: what it passes on to a new thread is no other caller's.
+      def forget_who_hired
+        Thread.current.thread_variable_set(:headway_offload, true)
+        Thread.current.priority = 0
+        ThreadGroup::Default.add(Thread.current) unless Thread.current.group&.enclosed?
+        Block.forget_storage
       end
 
       # Other jobs may go first, but it goes on until somebody has taken the one it was woken for: no other worker will be woken for that.
@@ -132,7 +143,7 @@ module Headway
       end
 
       # With the lock held.
-      def take_from_line = @line.next { @counts[:withdrawn] += 1 }
+      def take_from_line = @line.next
     end
   end
 end
