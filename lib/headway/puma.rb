@@ -25,6 +25,7 @@ module Headway
       next if [true, false].include?(value)
 
       value.is_a?(Hash) or raise SettingError, "#{name} is #{value.inspect[0, 60]}: give true, or a Hash such as { threads: 2..8 }"
+      value = value.transform_keys { |key| key.is_a?(String) ? key.to_sym : key }
       threads = value[:threads]
       sound = threads.nil? || (threads.is_a?(Range) && [threads.begin, threads.end].all?(Integer) && threads.begin.between?(1, threads.end))
       sound or raise SettingError, "#{name} has threads: #{threads.inspect[0, 60]}: give a range such as 2..8"
@@ -50,7 +51,7 @@ module Headway
         return if launcher.equal?(@launcher) # several files of a configuration may name the plugin
 
         @launcher = launcher
-        log = @log_writer = launcher.log_writer
+        log = @log_writer = launcher.respond_to?(:log_writer) ? launcher.log_writer : launcher.events # before Puma 6
         Integrations::Guard.guard("the number of Puma's worker") { number_workers(launcher) }
         interval = @options[:log_interval]
         @log = Integrations::Log.new(interval) { |line| log.log(line) } if interval && Headway.supported?
@@ -92,7 +93,8 @@ module Headway
       end
 
       def tune(server, options)
-        options = options == true ? {} : options
+        Autotune.stop # a refork serves with the same server again
+        options = options == true ? {} : options.transform_keys(&:to_sym)
         own = options[:knobs] || {}
         threads = Threads.settable?(server) ? { threads: Threads.new(server, options[:threads]) } : {}
         log = @log_writer
@@ -119,11 +121,18 @@ module Headway
         super
       end
 
-      # Has threads beyond the most there may be end as soon as they are free.
+      # @return [Range] how many threads it was configured with, whatever a knob has made of it since
+      def headway_threads
+        @headway_threads ||= min_threads..max_threads
+      end
+
+      # Has threads beyond the most there may be end as soon as they are free. Those for requests bound to I/O are none of these, and Puma
+      # 8.0.2 goes on to count some of them as spawned when they have ended.
       # @return [void]
       def headway_trim
         pool = @thread_pool or return
-        (pool.spawned - pool.trim_requested - max_threads).times { pool.trim(true) }
+        threads = pool.with_mutex { pool.instance_variable_get(:@processors).count { |each| each.alive? && !each.marked_as_io_thread? } }
+        (threads - pool.trim_requested - max_threads).times { pool.trim(true) }
       end
 
       def stats

@@ -21,6 +21,8 @@ module Headway
     )
     private_constant :OPTIONS
 
+    @installed = {}.compare_by_identity # a Config => its options and its log
+
     class << self
       # Starts Headway, and has Sidekiq tell of its jobs.
       #
@@ -39,11 +41,17 @@ module Headway
         started = Headway.start(**Integrations::Options.start(options))
         config.server_middleware { |chain| chain.prepend(Middleware, options.fetch(:sample, 1)) }
         log = Integrations::Log.new(options[:log_interval]) { |line| config.logger.info(line) } if options[:log_interval] && started
-        config.on(:startup) { Integrations::Guard.guard("Headway::Sidekiq") { start(config, options, log) } }
-        at_end(config) { Integrations::Guard.guard("Headway::Sidekiq") { stop(options, log) } }
+        listen(config) unless @installed.key?(config)
+        @installed[config] = [options, log]
       end
 
       private
+
+      # Once, however often it is installed: the last one's options count.
+      def listen(config)
+        config.on(:startup) { Integrations::Guard.guard("Headway::Sidekiq") { start(config, *@installed[config]) } }
+        at_end(config) { Integrations::Guard.guard("Headway::Sidekiq") { stop(*@installed[config]) } }
+      end
 
       def start(config, options, log)
         return unless Headway.started? || Headway.start(**Integrations::Options.start(options))

@@ -17,10 +17,11 @@ class PumaThreadsTest < Minitest::Test
     Puma::Server.prepend(Headway::Puma::Server)
     @gate = Queue.new
     app = lambda do |env|
+      env["puma.mark_as_io_bound"].call if env["QUERY_STRING"] == "io"
       @gate.pop if env["PATH_INFO"] == "/slow"
       [200, {}, ["hello"]]
     end
-    @server = Puma::Server.new(app, nil, { min_threads: 3, max_threads: 3, log_writer: Puma::LogWriter.null })
+    @server = Puma::Server.new(app, nil, { min_threads: 3, max_threads: 3, max_io_threads: 3, log_writer: Puma::LogWriter.null })
     @port = @server.add_tcp_listener("127.0.0.1", 0).addr[1]
     @server.run
     @threads = Headway::Puma::Threads.new(@server, nil)
@@ -56,7 +57,39 @@ class PumaThreadsTest < Minitest::Test
     assert_equal 0, @threads.backlog
   end
 
+  # Puma 8.0.2 counts threads that were bound to I/O as spawned when they have ended: trimmed for each, none would be left.
+  def test_threads_bound_to_io_are_none_of_them
+    @clients = Array.new(6) { Thread.new { Net::HTTP.get("127.0.0.1", "/slow?io", @port) } }
+    await("three more than the most") { @gate.num_waiting == 6 }
+    6.times { @gate << true }
+    assert_equal ["hello"] * 6, @clients.map(&:value)
+    await("three again") { workers == 3 }
+    @threads.value = 2
+    await("two") { workers == 2 }
+    sleep 0.1
+    assert_equal 2, workers
+    assert_equal "hello", Net::HTTP.get("127.0.0.1", "/", @port)
+  end
+
+  # As with fork_worker, where worker 0 stops its server, forks, and has it serve again.
+  def test_a_server_that_serves_again_has_what_it_was_configured_with
+    @threads.value = 1
+    @server.begin_restart(true)
+    @server.run
+    again = Headway::Puma::Threads.new(@server, nil)
+    assert_equal [3, 1..3], [again.value, again.range]
+    assert_equal [3, 3], @server.instance_variable_get(:@thread_pool).then { |pool| [pool.min, pool.max] }
+    again.value = 1
+    again.value = 3
+    assert_equal 3, @server.min_threads
+  end
+
   private
+
+  def workers
+    pool = @server.instance_variable_get(:@thread_pool)
+    pool.with_mutex { pool.instance_variable_get(:@processors).count(&:alive?) }
+  end
 
   def await(what) = super(what, limit: 20, pause: 0.005)
 end

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "headway"
+require "rack"
 require "harness/timing"
 require "metrics/promtool"
 require "metrics/puma_server"
@@ -39,6 +40,14 @@ class MetricsEndpointTest < Minitest::Test
       assert_equal "404", server.get("/metrics/more").code
       assert_equal "405", Net::HTTP.post(URI("http://127.0.0.1:#{server.port}/metrics"), "", "content-type" => "text/plain").code
       Net::HTTP.start("127.0.0.1", server.port) { |http| assert_nil http.head("/metrics").body }
+    end
+  end
+
+  def test_an_answer_to_head_has_no_body_whatever_it_is
+    broken = Headway::Metrics::Endpoint.new.tap { |endpoint| endpoint.instance_variable_set(:@answer, nil) }
+    [[Headway::Metrics::Endpoint.new, "/", 200], [Headway::Metrics::Endpoint.new, "/more", 404], [broken, "/", 500]].each do |endpoint, path, status|
+      answer = Rack::MockRequest.new(Rack::Lint.new(endpoint)).head(path)
+      assert_equal [status, ""], [answer.status, answer.body]
     end
   end
 

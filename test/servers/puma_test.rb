@@ -145,6 +145,9 @@ class PumaTest < Minitest::Test
     require "headway/puma"
     { { policy: :fast } => 'policy is "fast": give fair, quantum or observe',
       { log_interval: "1" } => 'log_interval is "1": give seconds, such as 60',
+      { log_interval: Float::INFINITY } => "log_interval is Infinity: give seconds, such as 60",
+      { autotune: { "threads" => 0..8 } } => "autotune has threads: 0..8: give a range such as 2..8",
+      { 3 => 4 } => "3 is no option of headway in Puma's configuration: give policy, quantum_ms, preempt, recorder, log_interval or autotune",
       { recorder: { on_signal: "SIGUSR2" } } => "on_signal is USR2, which Puma listens to itself: give another, such as PROF",
       { recorder: { path: "x" } } => "recorder has :path: give a Hash of file, events, seconds, mode, wait_threshold, on_signal",
       { autotune: 1 } => "autotune is 1: give true, or a Hash such as { threads: 2..8 }",

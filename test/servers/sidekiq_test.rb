@@ -176,6 +176,25 @@ class SidekiqTest < Minitest::Test
     refute_match(/headway/, server.output)
   end
 
+  def test_installed_again_the_last_options_count
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway"
+      require "sidekiq"
+      require "logger"
+      config = Sidekiq::Config.new
+      lines = []
+      config.logger = Logger.new(IO::NULL).tap { |logger| logger.define_singleton_method(:info) { |line| lines << line } }
+      [0.02, 3600].each { |interval| Headway::Sidekiq.install(config, log_interval: interval) }
+      events = config[:lifecycle_events]
+      p events.values_at(:startup, :exit).map(&:size), config.server_middleware.entries.map(&:klass)
+      events[:startup].each(&:call)
+      sleep 0.2
+      p lines.size, Thread.list.size
+      events[:exit].each(&:call)
+    RUBY
+    assert_equal "[1, 1]\n[Headway::Sidekiq::Middleware]\n1\n2\n", run.out, run
+  end
+
   def test_an_option_that_is_not_there_is_named_in_one_line
     sidekiq("{ quantum: 50 }", await: false)
     refute_predicate @sidekiq.wait, :success?

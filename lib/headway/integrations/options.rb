@@ -36,9 +36,13 @@ module Headway
         options.slice(*STARTS.keys)
       end
 
+      LONGEST_S = 31_536_000 # a year: Ruby can't sleep for as long as one likes
+      private_constant :LONGEST_S
+
       # A check: a number of seconds above nothing.
       SECONDS = lambda do |name, value|
-        value.is_a?(Numeric) && value.positive? or raise SettingError, "#{name} is #{value.inspect[0, 60]}: give seconds, such as 60"
+        value.is_a?(Numeric) && value.real? && value.positive? && value <= LONGEST_S or
+          raise SettingError, "#{name} is #{value.inspect[0, 60]}: give seconds, such as 60"
       end
 
       # A check: true or false.
@@ -69,7 +73,7 @@ module Headway
       private
 
       def checked(options)
-        unknown = options.keys.map(&:to_sym) - names
+        unknown = options.keys.reject { |key| key.respond_to?(:to_sym) && names.include?(key.to_sym) }
         raise SettingError, "#{unknown.first} is no option of #{@where}: give #{list(names)}" if unknown.any?
 
         given = options.compact.transform_keys(&:to_sym)

@@ -27,16 +27,19 @@ module Headway
       # @return [Array(Integer, Hash, Array<String>)]
       def call(env)
         return plain(405, "GET or HEAD\n", "allow" => "GET, HEAD") unless %w[GET HEAD].include?(env["REQUEST_METHOD"])
-        return plain(404, "nothing here\n") unless ["", "/"].include?(env["PATH_INFO"].to_s)
 
-        body = @answer.text
-        [200, { "content-type" => Exposition::CONTENT_TYPE, "cache-control" => "no-store", "content-length" => body.bytesize.to_s },
-         env["REQUEST_METHOD"] == "HEAD" ? [] : [body]]
-      rescue StandardError => error
-        plain(500, "no metrics: #{Reason.line(error)}\n")
+        status, headers, body = ["", "/"].include?(env["PATH_INFO"].to_s) ? figures : plain(404, "nothing here\n")
+        [status, headers, env["REQUEST_METHOD"] == "HEAD" ? [] : body]
       end
 
       private
+
+      def figures
+        text = @answer.text
+        [200, { "content-type" => Exposition::CONTENT_TYPE, "cache-control" => "no-store", "content-length" => text.bytesize.to_s }, [text]]
+      rescue StandardError => error
+        plain(500, "no metrics: #{Reason.line(error)}\n")
+      end
 
       def plain(status, text, headers = {})
         [status, { "content-type" => "text/plain", "content-length" => text.bytesize.to_s, **headers }, [text]]

@@ -17,8 +17,10 @@ module Headway
       # @param range [Range, nil] default: up to what Puma was configured with, which pools of connections are made for
       def initialize(server, range)
         @server = server
-        @range = range || (1..server.max_threads)
-        @least = server.min_threads
+        configured = server.headway_threads
+        @range = range || (1..configured.end)
+        @least = configured.begin
+        server.update_thread_pool_min_max(min: @least, max: configured.end) # of a refork's server, which a knob may have set before
       end
 
       # @return [Integer] threads at most
