@@ -142,6 +142,16 @@ record_path(VALUE self)
     return status.path[0] ? rb_external_str_new_cstr(status.path) : Qnil;
 }
 
+/* Native.record_next_path(path, why) -> the first of path.why-1, -2, … that isn't there. With the GVL: in a signal's handler each look by
+ * Ruby's own means would cost a turn of it. */
+static VALUE
+record_next_path(VALUE self, VALUE path, VALUE why)
+{
+    char next[HW_PATH_LONGEST];
+    hw_recorder_next_path(StringValueCStr(path), StringValueCStr(why), next);
+    return rb_external_str_new_cstr(next);
+}
+
 /* Native.record_failure -> [path, why] of the write that ended a recording, or nil */
 static VALUE
 record_failure(VALUE self)
@@ -172,6 +182,7 @@ hw_record_init(VALUE headway, VALUE native)
     rb_define_singleton_method(native, "recording?", recording_p, 0);
     rb_define_singleton_method(native, "record_state", record_state, 0);
     rb_define_singleton_method(native, "record_path", record_path, 0);
+    rb_define_singleton_method(native, "record_next_path", record_next_path, 2);
     rb_define_singleton_method(native, "record_failure", record_failure, 0);
     rb_define_singleton_method(native, "record_undumped", record_undumped, 0);
 }

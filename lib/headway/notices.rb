@@ -23,8 +23,8 @@ module Headway
         @all << text
         # Not by warn: where a program has its warnings raise, this would end the request or the job that is to be kept from a fault.
         $stderr.write("headway: #{text}\n") unless $VERBOSE.nil?
-      rescue IOError, SystemCallError
-        nil # stderr is gone
+      rescue StandardError
+        nil # stderr is gone; or the program's own, which may want a lock that a signal's handler can't take
       end
 
       private

@@ -164,6 +164,16 @@ class CtlTest < Minitest::Test
     assert_bad_usage(/process #{pid} cannot be asked: .* can be entered by others: it takes one of your own/, ctl(pid, "get"))
   end
 
+  # As where nobody asks for the status of what ended: in a container, under a process that isn't made for it.
+  def test_a_process_that_has_ended_but_is_still_listed
+    listed = File.exist?("/proc/self/stat")
+    pid = spawn("exit 0")
+    sleep 0.01 until !listed || File.read("/proc/#{pid}/stat").include?(") Z ")
+    assert_bad_usage(/process #{pid} #{listed ? "has ended" : "doesn't run Headway"}/, ctl(pid, "get"))
+  ensure
+    Process.wait(pid)
+  end
+
   private
 
   def ctl(*words) = cli("ctl", *words)

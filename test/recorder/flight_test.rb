@@ -77,6 +77,36 @@ class RecorderFlightTest < Harness::RecorderTest
     files.each { |name| assert_nil analysis(file(name))[:processes].first[:damage] }
   end
 
+  def test_a_handler_that_the_program_set_meanwhile_stays
+    run = program(<<~RUBY)
+      Headway::Recorder.start(file: FILE, mode: :flight, on_signal: "USR2")
+      seen = []
+      trap("USR2") { seen << :own }
+      Headway::Recorder.start(file: FILE, mode: :flight)
+      Headway::Recorder.stop
+      Process.kill(:USR2, Process.pid)
+      sleep 0.01 until seen.any?
+      p seen
+    RUBY
+    assert_equal "[:own]\n", run.out, run
+  end
+
+  # A log that others write to, say, with a lock, which a signal's handler can't take.
+  def test_a_dump_on_a_signal_that_fails_raises_nothing_whatever_stderr_is
+    run = program(<<~RUBY)
+      directory = FILE.delete_suffix("/out.headway") + "/gone"
+      Dir.mkdir(directory)
+      lock = Mutex.new
+      $stderr = Object.new.tap { |log| log.define_singleton_method(:write) { |*texts| lock.synchronize { STDERR.write(*texts) } } }
+      Headway::Recorder.start(file: directory + "/out.headway", mode: :flight, on_signal: "USR2")
+      Dir.rmdir(directory)
+      Process.kill(:USR2, Process.pid)
+      sleep 0.01 until Headway.notices.any?
+      puts Headway.notices
+    RUBY
+    assert_match(/\Ano dump to .*: No such file or directory\n\z/, run.out, run)
+  end
+
   # Of such a one Ruby tells that it had no handler.
   def test_a_signal_that_was_ignored_is_ignored_afterwards
     run = program(<<~RUBY)

@@ -178,6 +178,8 @@ void hw_recorder_path(struct hw_recorder *recorder, char path[HW_PATH_LONGEST]);
 void hw_recorder_dump_path(struct hw_recorder *recorder, char path[HW_PATH_LONGEST]);
 /* "out.headway" -> "out.INFIX.headway", "out" -> "out.INFIX" */
 void hw_recorder_variant(const char *path, const char *infix, char variant[HW_PATH_LONGEST]);
+/* "out.headway" -> the first of "out.WHY-1.headway", "out.WHY-2.headway", … that isn't there */
+void hw_recorder_next_path(const char *path, const char *why, char next[HW_PATH_LONGEST]);
 
 /* Of an errno of starting, stopping and dumping: what to say of it. */
 const char *hw_recorder_reason(int error);

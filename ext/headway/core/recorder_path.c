@@ -21,6 +21,19 @@ hw_recorder_variant(const char *path, const char *infix, char variant[HW_PATH_LO
     snprintf(variant, HW_PATH_LONGEST, "%.*s.%s%s", (int)(extension - path), path, infix, extension);
 }
 
+#define MOST_FILES 100000
+
+void
+hw_recorder_next_path(const char *path, const char *why, char next[HW_PATH_LONGEST])
+{
+    char infix[64];
+    for (unsigned number = 1; number <= MOST_FILES; number++) {
+        snprintf(infix, sizeof(infix), "%s-%u", why, number);
+        hw_recorder_variant(path, infix, next);
+        if (access(next, F_OK) != 0) return;
+    }
+}
+
 void
 hw_recorder_path(struct hw_recorder *r, char path[HW_PATH_LONGEST])
 {
@@ -65,21 +78,42 @@ take_possession(struct hw_recorder_file *file, struct stat *facts)
     return 0;
 }
 
-/* A file that has something in it that is no trace, be it a damaged one, is somebody's by mistake. */
-bool
-hw_recorder_spares(const char *path)
+/* Begins as no trace does. */
+static bool
+is_no_trace(int file)
 {
     uint8_t start[HW_TRACE_MAGIC_LENGTH];
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    struct stat facts;
-    ssize_t length = 0;
-    if (file < 0) return false;
-    if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode)) length = read(file, start, sizeof(start));
-    close(file);
+    ssize_t length = read(file, start, sizeof(start));
     for (ssize_t i = 0; i < length; i++) {
         if (start[i] != (uint8_t)(HW_TRACE_MAGIC >> (8 * i))) return true;
     }
     return false;
+}
+
+/* A file that has something in it that is no trace, be it a damaged one, or can't be told from one, is somebody's by mistake. Where `opened`
+ * is given, and the path leads elsewhere by now: EAGAIN. 0: it may be written to. */
+static int
+look_whose(const char *path, const struct stat *opened)
+{
+    struct stat facts;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int error = 0;
+    if (file < 0) {
+        if (stat(path, &facts) != 0) return 0;
+        return S_ISREG(facts.st_mode) && facts.st_size > 0 ? ENOEXEC : 0;
+    }
+    if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode)) {
+        if (opened && (facts.st_dev != opened->st_dev || facts.st_ino != opened->st_ino)) error = EAGAIN;
+        else if (is_no_trace(file)) error = ENOEXEC;
+    }
+    close(file);
+    return error;
+}
+
+bool
+hw_recorder_spares(const char *path)
+{
+    return look_whose(path, NULL) != 0;
 }
 
 /* Nobody else's that is being written: the lock goes with the process. Some file systems have none. A pipe that nobody reads is
@@ -91,11 +125,11 @@ hw_recorder_open(const char *path, bool fresh, struct hw_recorder_file *file)
         struct stat facts;
         if (!open_to_write(path, fresh, file)) return errno;
         int error = take_possession(file, &facts);
-        if (!error && !file->made && hw_recorder_spares(path)) error = ENOEXEC;
+        if (!error && !file->made) error = look_whose(path, file->regular ? &facts : NULL);
         if (!error && (facts.st_nlink > 0 || tries == 3)) return 0;
         close(file->fd);
         file->fd = -1;
-        if (error) return error;
+        if (error && (error != EAGAIN || tries == 3)) return error;
     }
 }
 

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <unistd.h>
 
 /* A program that always waits too long must not spend its time dumping. */
 #define MOST_DUMPS 10
@@ -18,26 +17,14 @@
 #else
 #define PAUSE_NS (5 * HW_NS_PER_S)
 #endif
-#define MOST_FILES 100000
-
-static void
-choose_path(struct hw_recorder *r, char path[HW_PATH_LONGEST])
-{
-    char base[HW_PATH_LONGEST], infix[24];
-    hw_recorder_dump_path(r, base);
-    for (unsigned number = 1; number <= MOST_FILES; number++) {
-        snprintf(infix, sizeof(infix), "wait-%u", number);
-        hw_recorder_variant(base, infix, path);
-        if (access(path, F_OK) != 0) return;
-    }
-}
 
 static void
 dump(struct hw_recorder *r)
 {
-    char path[HW_PATH_LONGEST];
+    char base[HW_PATH_LONGEST], path[HW_PATH_LONGEST];
     if (r->teller == NULL || !hw_recorder_announce_dump(r)) return;
-    choose_path(r, path);
+    hw_recorder_dump_path(r, base);
+    hw_recorder_next_path(base, "wait", path);
     int error = hw_teller_dump(r->teller, path);
     if (error == 0) return;
     pthread_mutex_lock(&r->alarm_lock);

@@ -46,6 +46,13 @@ module Headway
           nil
         end
 
+        # @return [Boolean] whether it has ended, though its parent hasn't asked for its status yet; false where there is no /proc
+        def ended?(pid)
+          File.binread("/proc/#{pid}/stat").match?(/.*\) Z /mn)
+        rescue SystemCallError
+          false
+        end
+
         private
 
         def existing
@@ -111,6 +118,8 @@ module Headway
 
         def reason(pid)
           Process.kill(0, pid)
+          return "process #{pid} has ended" if ended?(pid)
+
           fault = faults.first
           return "process #{pid} cannot be asked: #{fault}" if fault
           return "process #{pid} belongs to another user: ask as that user" if other_user?(pid)

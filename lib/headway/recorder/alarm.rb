@@ -23,8 +23,8 @@ module Headway
         # @return [void]
         def stop
           @options = nil
-          trap(@signal, @previous) if @signal # nil: it was ignored
-          @signal = @previous = nil
+          give_back(@signal) if @signal
+          @signal = @previous = @handler = nil
         end
 
         # Dumps on a thread of its own, so that whoever noticed something isn't held up; now and then, however often it is asked.
@@ -46,23 +46,21 @@ module Headway
 
         # Ruby and the system keep some signals for themselves.
         def listen(signal)
-          @previous = trap(signal) { dump("signal") }
+          @handler = proc { dump("signal") }
+          @previous = trap(signal, @handler)
           @signal = signal
         rescue ArgumentError, SystemCallError => error
           Notices.add("no dump on a signal: #{error.message}")
         end
 
-        def dump(why)
-          Recorder.try_dump(path(why))
+        # Unless the program has taken it meanwhile.
+        def give_back(signal)
+          found = trap(signal, @previous) # nil: it was ignored
+          trap(signal, found) unless found.equal?(@handler)
         end
 
-        def path(why)
-          base = Native.record_path || "headway-#{Process.pid}.headway"
-          extension = File.extname(base)
-          stem = base.delete_suffix(extension)
-          number = 1
-          number += 1 while File.exist?("#{stem}.#{why}-#{number}#{extension}")
-          "#{stem}.#{why}-#{number}#{extension}"
+        def dump(why)
+          Recorder.try_dump(Native.record_next_path(Native.record_path || "headway-#{Process.pid}.headway", why))
         end
       end
     end

@@ -55,7 +55,7 @@ module Headway
         def spared?(path)
           File.file?(path) && !MAGIC.start_with?(File.binread(path, MAGIC.bytesize).to_s)
         rescue SystemCallError
-          false
+          File.size?(path) ? true : false # what can't be read may be anything
         end
 
         # @param path [String] as {pattern} returns it

@@ -62,7 +62,7 @@ module Headway
 
         def alive?
           Process.kill(0, @pid)
-          true
+          !Control::Processes.ended?(@pid)
         rescue Errno::ESRCH
           false
         rescue Errno::EPERM
