@@ -102,7 +102,8 @@ module Headway
       Native.account
     end
 
-    # Runs the block with the current thread as a batch thread: it makes way for interactive threads from the start.
+    # Runs the block with the current thread as a batch thread: it makes way for interactive threads from the start. Of such blocks that
+    # a thread is in, in whichever of its fibers, the one entered last counts.
     # @return what the block returns
     def batch(&block)
       Native.in_class(Native::BATCH, &block)
