@@ -31,6 +31,24 @@ class ClassBlocksTest < Minitest::Test
     RUBY
   end
 
+  # Who enters gives way at once, and is woken by what strikes: that may be before the block has begun.
+  def test_what_strikes_as_a_block_begins_leaves_nothing
+    assert_equal [false], seen(<<~RUBY)
+      require "timeout"
+      3.times { Thread.new { loop { sleep 0.0006 } } }
+      Thread.new { loop { nil } }
+      Thread.new do
+        100.times do
+          Timeout.timeout(0.01) { loop { Headway.batch { nil } } }
+        rescue Timeout::Error
+          nil
+        end
+        sleep 0.2 # by what was measured it is no batch thread then
+        look.()
+      end.join
+    RUBY
+  end
+
   def test_blocks_of_several_fibers_end_in_any_order
     assert_equal [true, false, false, false], seen(<<~RUBY)
       fibers = %i[batch interactive].map { |name| Fiber.new { Headway.public_send(name) { Fiber.yield } } }
