@@ -317,9 +317,9 @@ module Headway
 
     # In pieces: who is woken for a free place and interrupted just then takes the wake-up along, and nobody else is told of it.
     def wait_for_place(job, timeout)
-      ends = timeout && (Process.clock_gettime(Process::CLOCK_MONOTONIC) + timeout)
+      ends = timeout && (now + timeout)
       begin
-        left = ends && [ends - Process.clock_gettime(Process::CLOCK_MONOTONIC), 0].max
+        left = ends && [ends - now, 0].max
         place = @pending.push(job, timeout: [left, LOOK_AGAIN].compact.min)
       end until place || left&.zero?
       place
