@@ -268,11 +268,19 @@ class RunRecordTest < Minitest::Test
     assert_equal ["false\n", ""], [result.out, result.err]
   end
 
-  # Ctrl-C in a terminal reaches the command without us; one that comes to us alone doesn't.
-  def test_an_interrupt_reaches_a_supervised_command_once
-    code = "n = 0; trap(:INT) { n += 1 }; $stdout.sync = true; puts $$; sleep 0.01 until n > 0; sleep 2; puts n"
-    supervised(code) { |run| Process.kill(:INT, run) }
-    supervised(code) { |run| Process.kill(:INT, -run) }
+  # Ctrl-C in a terminal reaches the command without us, and so does a service manager's TERM; what comes to us alone doesn't.
+  def test_a_signal_reaches_a_supervised_command_once
+    %w[INT TERM USR1].each do |signal|
+      code = "n = 0; trap(:#{signal}) { n += 1 }; $stdout.sync = true; puts $$; sleep 0.01 until n > 0; sleep 1; puts n"
+      supervised(code) { |run| Process.kill(signal, run) }
+      supervised(code) { |run| Process.kill(signal, -run) }
+    end
+  end
+
+  # Then what comes to ours doesn't come to it.
+  def test_a_signal_to_our_process_group_reaches_a_supervised_command_that_has_one_of_its_own
+    code = "n = 0; trap(:TERM) { n += 1 }; Process.setpgrp; $stdout.sync = true; puts $$; sleep 0.01 until n > 0; puts n"
+    supervised(code) { |run| Process.kill(:TERM, -run) }
   end
 
   def test_an_interrupt_before_the_command_begins_shows_no_stack

@@ -1,16 +1,19 @@
 # frozen_string_literal: true
 
+require "socket"
+
 module Headway
   module CLI
-    # Tells whether a signal came to this process alone or to its whole process group, as Ctrl-C does: by a process beside it that
-    # does nothing and dies of what the group gets. (Who sent a signal, if Ruby told it, says too little: kill reaches groups as
-    # well. A group of its own for the command would take the terminal from it, or from what its output is piped to.)
+    # Tells whether a signal came to this process alone or to its whole process group, as Ctrl-C does, a terminal that is closed, and a
+    # service manager's TERM: by a process beside it that does nothing and dies of what the group gets. (Who sent a signal, if Ruby told
+    # it, says too little: kill reaches groups as well. A group of its own for the command would take the terminal from it, or from what
+    # its output is piped to.)
     class Sentinel
-      # Death takes it a moment of a processor, for which it may have to wait: a second. Looks are counted, not seconds: a machine
-      # that stops gives it no time to die.
-      LOOKS = 100
-      PAUSE_S = 0.01
-      private_constant :LOOKS, :PAUSE_S
+      # Whoever signals all of them gets round to it a moment after us. What it has by then it dies of before it answers.
+      PAUSE_S = 0.05
+      # It may have to wait for a processor, or be stopped.
+      ANSWER_S = 2
+      private_constant :PAUSE_S, :ANSWER_S
 
       # @param fatal [Array<String>] signals that are to be told apart
       # @param ignored [Array<String>] others that the group may get
@@ -28,42 +31,55 @@ module Headway
         @lock.synchronize do
           next false unless @pid
 
-          died = LOOKS.times.any? { Process.wait(@pid, Process::WNOHANG) || (sleep(PAUSE_S) && false) }
-          post if died
-          !died
+          sleep(PAUSE_S)
+          answers = answers?
+          replace unless answers
+          answers
         end
       end
 
       # @return [void]
       def dismiss
-        @lock.synchronize do
-          @ours.close
-          Process.wait(@pid)
-          @pid = nil
-        end
+        @lock.synchronize { bury }
       end
 
       private
 
+      def answers?
+        @ours.write(".")
+        @ours.wait_readable(ANSWER_S).nil? || !@ours.read_nonblock(1, exception: false).nil?
+      rescue SystemCallError # it is dead
+        false
+      end
+
+      def replace
+        bury
+        post
+      end
+
+      def bury
+        @ours.close
+        Process.wait(@pid)
+        @pid = nil
+      end
+
       # It ends with us, too.
       def post
-        its, ours = IO.pipe
-        @ours&.close
-        @ours = ours
+        its, @ours = UNIXSocket.pair
         @pid = fork do
-          stand(its, ours)
+          stand(its)
           exit!
         end
         its.close
       end
 
-      def stand(pipe, other_end)
-        other_end.close
+      def stand(its)
+        @ours.close
         Process.setrlimit(:CORE, 0) # which QUIT would leave
         @ignored.each { |name| trap(name, "IGNORE") }
         @fatal.each { |name| trap(name, "SYSTEM_DEFAULT") }
-        pipe.read
-      rescue Interrupt
+        its.write(".") while its.read(1)
+      rescue SignalException, SystemCallError
         nil # it was quicker
       end
     end

@@ -6,12 +6,12 @@ module Headway
   module CLI
     # Runs the command as a child, for what is to be done after it ended. Signals go on to it, its status comes back.
     module Supervision
-      # What a user or a service manager sends.
-      FORWARDED = %w[TERM HUP USR1 USR2 CONT TTIN TTOU WINCH].freeze
-      # A terminal sends these to the child by itself, and a server that gets one twice may stop at once. So they go on only if they
-      # came to us alone.
-      OF_TERMINALS = %w[INT QUIT].freeze
-      private_constant :FORWARDED, :OF_TERMINALS
+      # What does no harm when it comes twice, or is sent to a server alone.
+      FORWARDED = %w[CONT TTIN TTOU WINCH].freeze
+      # A terminal or a service manager sends these to the child by itself, and what gets one twice may stop at once, in the middle of
+      # its cleaning up. So they go on only if they came to us alone.
+      OF_GROUPS = %w[INT QUIT TERM HUP USR1 USR2].freeze
+      private_constant :FORWARDED, :OF_GROUPS
 
       class << self
         # @yield in the child: replaces it by the command
@@ -69,13 +69,20 @@ module Headway
         end
 
         def forward_to(pid)
-          sentinel = Sentinel.new(fatal: OF_TERMINALS, ignored: FORWARDED)
+          sentinel = Sentinel.new(fatal: OF_GROUPS, ignored: FORWARDED)
           before = FORWARDED.to_h { |name| [name, trap(name) { forward(name, pid) }] }
-          before.merge!(OF_TERMINALS.to_h { |name| [name, trap(name) { Thread.new { forward(name, pid) if sentinel.alone? } }] })
+          before.merge!(OF_GROUPS.to_h { |name| [name, trap(name) { Thread.new { forward(name, pid) if apart?(pid) || sentinel.alone? } }] })
           yield
         ensure
           before&.each { |name, handler| trap(name, handler) }
           sentinel&.dismiss
+        end
+
+        # The command has a process group of its own: what comes to ours doesn't come to it.
+        def apart?(pid)
+          Process.getpgid(pid) != Process.getpgrp
+        rescue Errno::ESRCH
+          false
         end
 
         def forward(name, pid)
