@@ -90,6 +90,20 @@ class SummaryTest < Minitest::Test
     assert_includes text, "light waited 57 % of its time under load for the GVL (1.20 s of 2.10 s); heavy kept others waiting most (1.20 s); --policy fair"
   end
 
+  # Several threads in one row, as those of a pool that has ended, are measured against their lives, a single one against the time of load.
+  def test_who_waited_for_little_is_no_example
+    text = summary([thread("pool", running: 2.0, ready: 1.8, suspended: 160.0, caused: 1.8).merge(count: 5),
+                    thread("heartbeat", running: 0.001, ready: 0.05, suspended: 60.0, caused: 0.0)], policy: :observe, ready: 1.85)
+
+    assert_match(/^pool.* waited /, text)
+  end
+
+  def test_a_single_computing_thread_waited_for_no_other
+    text = summary([thread("busy", running: 2.0, ready: 1.0, suspended: 0.0, caused: 0.0)], policy: :observe, ready: 1.0)
+
+    assert_match(/^busy waited 33 % .*; most waits were with the GVL free/, text)
+  end
+
   def test_what_it_takes_to_wake_an_idle_thread_is_no_wait_to_speak_of
     timer = thread("timer", running: 0.002, ready: 0.006, suspended: 60.0, caused: 0.0)
     timer[:wait] = { count: 60, p50: 1e-4, p99: 1e-3, max: 2e-3 }

@@ -107,12 +107,37 @@ class HeadlineTest < Minitest::Test
   end
 
   def test_who_joins_computing_threads_is_not_what_it_is_about
-    computing = (0...4).map { |i| { name: "cpu-#{i}", segments: [[:ready, i * 0.25], [:running, 0.25], [:ready, 2.75 - i * 0.25], [:running, 0.25]] } }
+    computing = (0...4).map do |i|
+      turns = [[:running, 0.25], [:ready, 0.75]] * 2
+      { name: "cpu-#{i}", segments: [[:ready, i * 0.25], *turns, [:running, 0.25], [:ready, 0.75 - i * 0.25]] }
+    end
     main = { name: "main", segments: [[:suspended, 3.0], [:ready, 0.1], [:running, 0.01]] }
     said = headline(MadeTrace.new(threads: [main, *computing]))
 
     assert_match(/\AOnly CPU-bound threads waited, and for one another \(cpu-\d: /, said)
     assert_match(/\Aio spent /, headline(MadeTrace.new(threads: [main, *computing, { name: "io", segments: [[:ready, 0.8], [:suspended, 2.2]] }])))
+  end
+
+  def test_who_computes_and_waits_with_the_gvl_free_waited_for_nobody
+    busy = { name: "busy", segments: [[:running, 0.5], [:ready, 0.5]] * 3 }
+    trace = MadeTrace.new(threads: [busy, { name: "idle", segments: [[:running, 0.01], [:suspended, 2.99]] }])
+
+    assert_match(/\Abusy spent 50 % of its time waiting; 100 % of that with the GVL free, .* No policy helps there/, headline(trace))
+    work = [{ name: "GET /", count: 3, total_s: 3.0, running_s: 1.5, ready_s: 1.5, blamed_s: 0.0 }]
+    assert_match(/\A`GET \/` spent 50 % of its 3\.00 s waiting for the GVL; 100 % of all waits were with the GVL free/,
+                 Headway::Report::Headline.of(trace.to_h.merge(work: work)))
+  end
+
+  # That of another method's holder that this one never waited for weighs more.
+  def test_the_line_is_one_that_the_waiter_was_behind
+    holders = %w[near far].map { |name| { name: name, segments: [[:running, 1.0], [:suspended, 9.0]] } }
+    waiter = { name: "waiter", segments: [[:ready, 1.0], [:suspended, 9.0]] }
+    holders[1][:segments].unshift([:suspended, 1.0]).last[1] = 8.0
+    frames = [8, 6].map { |line| { method: "Object#crunch", file: "app.rb", line: line } }
+    stacks = [[0, 1.0], [1, 7.0]].map { |id, weight| { thread: id, frames: [id], weight_s: weight, samples: 3 } }
+
+    assert_match(/\Awaiter spent .*; 100 % of that behind `Object#crunch` \(app\.rb:8\)/,
+                 headline(MadeTrace.new(threads: [*holders, waiter], frames: frames, stacks: stacks)))
   end
 
   # Nobody waits for the GVL where a single thread does all, and still everything does.

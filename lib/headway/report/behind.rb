@@ -20,6 +20,7 @@ module Headway
         @threads = data[:threads]
         by_thread = @stacks.group_by { |stack| stack[:thread] }
         @methods = by_thread.transform_values { |stacks| parts(weigh(stacks)) }
+        @weights_s = by_thread.transform_values { |stacks| stacks.sum { |stack| stack[:weight_s] } }
         @deaf = by_thread.transform_values { |stacks| deaf(stacks) }
       end
 
@@ -37,12 +38,15 @@ module Headway
       def method_of_all = parts(weigh(@stacks)).max_by(&:last)
 
       # @param method [String]
+      # @param thread [Hash, nil] who waited behind it; nil: all that did
       # @return [String, nil] the line of it that weighs most, `file:line`
-      def line_of(method)
+      def line_of(method, thread = nil)
         weights = Hash.new(0.0)
         @stacks.each do |stack|
           frame = telling(stack)
-          weights[Labels.place(frame)] += stack[:weight_s] if frame && method_at(frame) == method
+          next unless frame && method_at(frame) == method
+
+          weights[Labels.place(frame)] += stack[:weight_s] * (thread ? part(thread, stack[:thread]) : 1)
         end
         weights.max_by(&:last)&.first&.then { |place| place unless place.empty? }
       end
@@ -86,6 +90,13 @@ module Headway
       def top(shares, thread)
         what, seconds = shares.max_by(&:last)
         [what, [seconds / thread[:ready_s], 1.0].min] if what && thread[:ready_s].positive?
+      end
+
+      # How long a thread waited for a holder, against the weight of all that holder's stacks.
+      def part(thread, holder)
+        waited_s = thread[:waited_for].sum { |part| part[:thread] == holder ? part[:s] : 0.0 }
+        weight_s = @weights_s.fetch(holder)
+        weight_s.positive? ? waited_s / weight_s : 0.0
       end
 
       def free_s(thread) = thread[:waited_for].sum { |part| part[:thread] || part[:others] ? 0.0 : part[:s] }

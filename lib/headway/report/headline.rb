@@ -12,14 +12,13 @@ module Headway
     class Headline
       SLIGHT = Summary::Verdict::SLIGHT
       SLIGHT_S = Summary::Verdict::SLIGHT_S
+      MINOR = Summary::Verdict::MINOR
       WAKING_S = Summary::Verdict::WAKING_S
       CPU_BOUND = Summary::Verdict::CPU_BOUND
       # Work that computes for less than this is no competitor either, though it doesn't block: its thread does, before it.
       BURST_S = 0.005
       # Who computes for so long each time it is through with waiting, and for longer than it waits, gains little by going first.
       LONG_BURST_S = 0.02
-      # What waited for less than this share of what the longest waiter did is no example of the trouble.
-      MINOR = 0.1
       # A method, thread or kind of work that had less than this share of a wait doesn't explain it.
       TELLING = 0.25
       # Of a wait, what no policy changes: from here on there is none to recommend.
@@ -64,7 +63,10 @@ module Headway
         return calm if waiters.empty?
 
         blocking = waiters.reject { |thread| cpu_bound?(thread) }
-        beside?(blocking) ? turns(waiters) { |thread| @labels.thread(thread[:id]) } : waited(blocking)
+        return waited(blocking) unless beside?(blocking)
+
+        # Who had the GVL to themselves waited for a processor, not for one another.
+        free?(waiters) ? waited(waiters) : turns(waiters) { |thread| @labels.thread(thread[:id]) }
       end
 
       # Threads, or kinds of work.
@@ -80,6 +82,10 @@ module Headway
       # None, or such as a main thread that joins the others: next to what those wait for one another it is nothing.
       def beside?(blocking)
         blocking.sum { |thread| thread[:ready_s] } < MINOR * @totals[:ready_s] && blocking.all? { |thread| share(thread) < MINOR }
+      end
+
+      def free?(threads)
+        threads.sum { |thread| thread[:ready_s] * @behind.free_of(thread) } >= MOSTLY * threads.sum { |thread| thread[:ready_s] }
       end
 
       def calm
@@ -100,9 +106,9 @@ module Headway
 
       def worked(kinds)
         blocking = kinds.reject { |kind| computes?(kind) }
-        return turns(kinds) { |kind| quoted(kind) } if blocking.empty?
+        return turns(kinds) { |kind| quoted(kind) } if blocking.empty? && @behind.free_of_all < MOSTLY
 
-        worst = worst_of(blocking)
+        worst = worst_of(blocking.empty? ? kinds : blocking)
         "#{quoted(worst)} spent #{percent(share(worst))} of its #{duration(worst[:total_s])} waiting for the GVL" \
           "#{cause_of_all}.#{advice(nil, worst, @behind.free_of_all, @behind.deaf_of_all)}"
       end
@@ -150,7 +156,7 @@ module Headway
         return "; #{percent(free)} of that with the GVL free, as the system let it run late" if free >= MOSTLY
 
         method, part = @behind.method_of(thread)
-        return "; #{percent(part)} of that behind #{code(method)}" if part && part >= TELLING
+        return "; #{percent(part)} of that behind #{code(method, thread)}" if part && part >= TELLING
 
         holder, part = @behind.holder_of(thread)
         return "; #{percent(part)} of that behind #{@labels.thread(holder)}" if part && part >= TELLING
@@ -182,7 +188,7 @@ module Headway
         rows.select { |row| row[:ready_s] >= MINOR * most }.max_by { |row| share(row) }
       end
 
-      def code(method) = Labels.code(method, @behind.line_of(method))
+      def code(method, thread = nil) = Labels.code(method, @behind.line_of(method, thread))
 
       def turns(rows)
         worst = rows.max_by { |row| share(row) }

@@ -12,6 +12,8 @@ module Headway
       # Of a time in which somebody ran for less than this, the rest is left out: a server that nobody calls is idle, and so are its
       # threads.
       BUSY = 0.8
+      # Who waited for less than this share of what the longest waiter did is no example of the trouble.
+      MINOR = 0.1
       # With the GVL free, shorter waits are what it takes the system to wake a thread.
       WAKING_S = 0.01
       # A thread that blocks for less than this share of the time it isn't kept waiting competes for the GVL, it
@@ -63,7 +65,14 @@ module Headway
         return nobody if waiters.empty?
 
         blocking = waiters.reject { |thread| cpu_bound?(thread) }
-        blocking.empty? ? turns(waiters) : waited(blocking.max_by { |thread| waited_share(thread) })
+        return turns(waiters) if blocking.empty? && !free?
+
+        waited(worst_of(blocking.empty? ? waiters : blocking))
+      end
+
+      def worst_of(waiters)
+        most = waiters.map { |thread| thread[:ready] }.max
+        waiters.select { |thread| thread[:ready] >= MINOR * most }.max_by { |thread| waited_share(thread) }
       end
 
       def nobody
