@@ -14,6 +14,7 @@ struct file {
     struct hw_event_stream stream;
     struct hw_tables tables;
     size_t given;  /* of the stream's settled events */
+    bool begun;    /* initialized, be it closed again */
     bool finished; /* nothing settles any more */
 };
 
@@ -89,8 +90,9 @@ initialize(VALUE self, VALUE path, VALUE size)
 {
     struct file *file = file_of(self);
     struct names names = { .file = file };
-    if (file->reader.fd >= 0) rb_raise(rb_eTypeError, "already initialized");
+    if (file->begun) rb_raise(rb_eTypeError, "already initialized");
     path = rb_get_path(path);
+    file->begun = true;
     open_or_raise(file, path, size);
     while (!names.all) {
         rb_thread_call_without_gvl(read_names, &names, interrupt_names, &names);
@@ -122,6 +124,7 @@ settle_more(struct file *file)
         file->given = 0;
         if (!hw_trace_next(&file->reader, &block)) {
             hw_stream_finish(&file->stream);
+            hw_trace_close(&file->reader); /* and not when it is collected: there may be more files than descriptors */
             file->finished = true;
         } else if (block.type != HW_TRACE_BLOCK_EVENTS) {
             continue;
@@ -149,6 +152,16 @@ next_events(VALUE self)
     return events;
 }
 
+/* close -> self. Nothing more is read; what has been, stacks too, can still be asked for. */
+static VALUE
+close_file(VALUE self)
+{
+    struct file *file = file_of(self);
+    hw_trace_close(&file->reader);
+    file->finished = true;
+    return self;
+}
+
 /* stack(id) -> [[method, file, line], ...], leaf first */
 static VALUE
 stack(VALUE self, VALUE id)
@@ -172,5 +185,6 @@ hw_trace_file_init(VALUE traces)
     rb_define_alloc_func(class, allocate);
     rb_define_method(class, "initialize", initialize, 2);
     rb_define_method(class, "next_events", next_events, 0);
+    rb_define_method(class, "close", close_file, 0);
     rb_define_method(class, "stack", stack, 1);
 }

@@ -70,20 +70,22 @@ module Headway
 
     # All events in the order of their times, read from the files while one goes through them.
     #
+    # @param process [Integer, nil] the id of the only process wanted; each has a file, which stays open until it is read
     # @return [Enumerator<Array>] process's id, time in seconds, thread's number, kind (a Symbol) and value: of marks the name, of
     #   :blame the stack's id for {#stack}, of :known the state (0 suspended, 1 ready, 2 running)
-    def events
+    def events(process = nil)
       origins = analysis.origins_ns
+      ids = process ? [process] : @files.each_index
       Enumerator.new do |yielder|
-        files = @files.each_index.map { |process| open_file(process) }
-        Events.new(files, origins).each { |event| yielder << event }
+        sources = ids.map { |id| Events::Source.new(id, open_file(id), origins[id]) }
+        Events.new(sources).each { |event| yielder << event }
       end
     end
 
     # @return [Array<Array(String, String, Integer)>] method, file and line of each of the stack's frames, leaf first
     def stack(process, id)
       @stacks ||= {}
-      (@stacks[process] ||= open_file(process)).stack(id)
+      (@stacks[process] ||= open_file(process).close).stack(id)
     end
 
     def self.reason(answer)

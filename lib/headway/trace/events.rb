@@ -4,10 +4,9 @@ module Headway
   class Trace
     # The events of several files, merged in the order of their times. Of each file one batch is in memory.
     class Events
-      # @param files [Array<Native::File>]
-      # @param origins_ns [Array<Integer>] of each process: where the trace's time 0 is on its clock
-      def initialize(files, origins_ns)
-        @sources = files.each_with_index.map { |file, id| Source.new(id, file, origins_ns[id]) }
+      # @param sources [Array<Source>]
+      def initialize(sources)
+        @sources = sources
       end
 
       def each
@@ -56,7 +55,6 @@ module Headway
           @time_ns = @latest_ns
         end
       end
-      private_constant :Source
     end
     private_constant :Events
   end

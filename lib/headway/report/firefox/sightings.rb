@@ -29,16 +29,21 @@ module Headway
         # @return [Hash]
         def to_h
           found = Hash.new { |threads, thread| threads[thread] = Hash.new { |stacks, stack| stacks[stack] = [] } }
-          @trace.events.each do |process, time_s, number, kind, value|
-            next unless kind == :blame && (thread = @threads[[process, number]])
-
-            found[thread][stack(process, value)] << time_s
-          end
+          # One file after the other: there may be more of them than this process can have open.
+          @threads.keys.map(&:first).uniq.each { |process| look(process, found) }
           found.default_proc = nil
           found
         end
 
         private
+
+        def look(process, found)
+          @trace.events(process).each do |_, time_s, number, kind, value|
+            next unless kind == :blame && (thread = @threads[[process, number]])
+
+            found[thread][stack(process, value)] << time_s
+          end
+        end
 
         def stack(process, id)
           @stacks[[process, id]] ||= @trace.stack(process, id).map { |frame| @frames[frame] }
