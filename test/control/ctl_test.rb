@@ -145,7 +145,7 @@ class CtlTest < Minitest::Test
     assert_equal "no socket", File.read(path), "nothing but sockets is removed"
     File.unlink(path)
 
-    ["nonsense\n", "[]\n", "{}\n", "\n", "", "{\"settings\":"].each do |answer|
+    ["nonsense\n", "[]\n", "{}\n", "\n", "", "{\"settings\":", "{\"settings\":5}\n", "{\"settings\":{\"policy\":1}}\n"].each do |answer|
       server = UNIXServer.new(path)
       thread = Thread.new { 2.times { client = server.accept; client.gets && client.write(answer); client.close } rescue nil }
       assert_bad_usage(/process #{pid} (gave an answer that makes no sense|has ended)/, ctl(pid, "get"))

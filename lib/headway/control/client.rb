@@ -5,6 +5,7 @@ require "socket"
 
 require_relative "../reason"
 require_relative "directory"
+require_relative "shape"
 
 module Headway
   module Control
@@ -87,9 +88,9 @@ module Headway
       # @raise [ClientError] also when the answer is an error
       def request(message, name, limit: @limit)
         answer = parse(exchange("#{text_of(message)}\n", now + limit))
-        raise ClientError, answer[:error] if answer[:error]
+        raise ClientError, answer[:error].to_s if answer[:error]
 
-        answer.fetch(name)
+        answer.fetch(name).tap { |told| raise KeyError unless Shape.fits?(told, Shape::ALL.fetch(name)) }
       rescue Errno::ENOENT, Errno::ECONNREFUSED
         raise ClientError, "process #{@pid} has ended, or doesn't run Headway any more"
       rescue Errno::EACCES, Errno::EPERM
