@@ -281,6 +281,13 @@ class PredictTest < PredictCase
     refute_match(/NaN|Infinity|https?:(?!\/\/www\.w3\.org\/2000\/svg)/, svg)
   end
 
+  def test_a_plot_does_not_go_over_the_trace
+    path = orders
+    before = File.binread(path)
+    assert_bad_usage(/--plot .* is a trace to be read/, "predict", path, "--plot", File.join(@directory, ".", File.basename(path)))
+    assert_equal before, File.binread(path)
+  end
+
   def test_bad_usage_is_one_line
     path = orders
     assert_bad_usage(/no trace file/, "predict")

@@ -22,7 +22,7 @@ module Headway
           options = { asked: {} }
           words = parser(options).anywhere(argv)
           workload = open(words, "predict")
-          Headway::Predict::Plot.check(options[:plot]) if options[:plot]
+          check(options[:plot], words) if options[:plot]
           settings = Headway::Predict::Grid.new(workload, options[:asked]).settings
           refusal = Headway::Predict::Grounds.new(workload).refusal
           return cannot("predict", refusal) if refusal
@@ -59,6 +59,12 @@ module Headway
         end
 
         private
+
+        def check(plot, words)
+          raise UsageError, "--plot #{plot} is a trace to be read" if TraceArguments.files(words).any? { |file| File.identical?(file, plot) }
+
+          Headway::Predict::Plot.check(plot)
+        end
 
         def parser(options)
           grid = Headway::Predict::Grid
