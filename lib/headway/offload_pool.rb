@@ -205,8 +205,9 @@ module Headway
       hire if place && (@full == :wait || @pending.size > @pending.num_waiting) # which counts those, too, who wait for a place
       take_back(job) if place && @threads.empty?
       !place.nil?
-    rescue ClosedQueueError
-      raise closed_error
+    rescue ClosedQueueError, FullError => error
+      job.withdraw # here, as it is refused: one that is withdrawn later is counted as given up
+      raise error.is_a?(FullError) ? error : closed_error
     end
 
     # @!visibility private
@@ -327,8 +328,7 @@ module Headway
 
     # No thread could be made, and none is there: the job runs where it is, whatever the rule.
     def take_back(job)
-      job.withdraw
-      @pending.pop(true)
+      @pending.pop(true) if job.withdraw # else a worker came after all, and has taken both
     rescue ThreadError
       nil # another one that was in the same need took it; whoever gets a thread after all takes what is in the line
     end

@@ -326,6 +326,32 @@ class OffloadPoolTest < Minitest::Test
     assert_equal [3, 5, 0], pool.stats.values_at(:ran, :inline, :withdrawn)
   end
 
+  def test_what_is_refused_is_not_given_up
+    pool, release = busy_pool(full: :raise)
+    assert_raises(Headway::OffloadPool::FullError) { pool.run { 1 } }
+    release.call
+    pool.close
+    assert_raises(Headway::OffloadPool::ClosedError) { pool.run { 1 } }
+    assert_equal [1, 0], pool.stats.values_at(:full, :withdrawn)
+  end
+
+  # What a stack still has by chance is alive, too.
+  def test_a_worker_that_idles_keeps_nothing_of_the_job_before
+    run = Harness::RubyProcess.eval(<<~RUBY, limit: 60)
+      require "headway"
+      class Result; end
+      pool = Headway::OffloadPool.new(workers: 16, mode: :always)
+      Array.new(16) { Thread.new { pool.run { sleep(0.2) && Result.new } && nil } }.each(&:join)
+      overwrite = ->(depth) { depth.zero? ? nil : [depth.to_s, overwrite.(depth - 1)] }
+      overwrite.(1000)
+      3.times { GC.start }
+      p [pool.stats[:ran], ObjectSpace.each_object(Result).count]
+    RUBY
+    ran, alive = run.out.scan(/\d+/).map(&:to_i)
+    assert_equal 16, ran, run
+    assert_operator alive, :<, 8
+  end
+
   # The VM's own operations are procs without a source, too.
   def test_a_method_may_be_called_again_and_again
     work = Process.method(:pid).to_proc

@@ -37,6 +37,17 @@ class OffloadStrikesTest < Minitest::Test
     pool.close
   end
 
+  # Then the place in the queue that is there is another job's.
+  def test_a_job_that_a_worker_took_after_all_takes_no_place_back
+    pool = Headway::OffloadPool.new(workers: 1)
+    job = Headway::OffloadPool::Job.new(pool, -> { 1 }, nil, nil, false)
+    pending = pool.instance_variable_get(:@pending)
+    pending << :another
+    job.run
+    pool.send(:take_back, job)
+    assert_equal 1, pending.size
+  end
+
   # Nothing refers to the fibers any more, and the collector takes their stacks, in which the VM's operations write.
   def test_fibers_that_are_left_behind_keep_their_stacks_while_a_worker_has_their_operation
     run = Harness::RubyProcess.eval(<<~RUBY, limit: 120)

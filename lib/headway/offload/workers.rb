@@ -31,21 +31,26 @@ module Headway
       def serve
         @lock.synchronize { nil }
         forget_who_hired
-        while (queued = Thread.handle_interrupt(IDLE) { @pending.pop })
-          work_for(queued)
-          # Who was queued and who is in the line may differ: nobody idles while somebody is in it, but for light work that has its workers.
-          while @pending.empty? && (job = left_over)
-            work_from(job)
-          end
-          # A kill that a job's cleaning up replaced by an exception: no other one will reach this thread, and the process's end waits for it.
-          break if Thread.current.status == "aborting"
-        end
+        # A kill that a job's cleaning up replaced by an exception: no other one will reach this thread, and the process's end waits for it.
+        nil while serve_next && Thread.current.status != "aborting"
       ensure
         @lock.synchronize { @threads.delete(Thread.current) }
         # One that is killed ends what is queued, as it may have been the last; a new one is only started with the next operation.
         while (job = queued_or_lined_up)
           work_from(job)
         end
+      end
+
+      # A method of its own, so that a worker that idles keeps nothing of the job before, whose result may be large.
+      # @return [Boolean] false: the pool is closed, and there is no more
+      def serve_next
+        queued = Thread.handle_interrupt(IDLE) { @pending.pop } or return false
+        work_for(queued)
+        # Who was queued and who is in the line may differ: nobody idles while somebody is in it, but for light work that has its workers.
+        while @pending.empty? && (job = left_over)
+          work_from(job)
+        end
+        true
       end
 
       # The fiber that happened to need a worker: what it passes on to a new thread is no other caller's.
