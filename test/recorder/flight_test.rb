@@ -120,6 +120,21 @@ class RecorderFlightTest < Harness::RecorderTest
     assert_equal ":lives\n", run.out
   end
 
+  # Not even for a moment, in which it might come.
+  def test_a_stop_takes_no_signal_from_a_program_that_has_taken_it
+    run = program(<<~RUBY)
+      Headway::Recorder.start(file: FILE, mode: :flight, on_signal: "USR2")
+      trap("USR2") { p :ours }
+      Headway::Recorder::Alarm.singleton_class.prepend(Module.new { private def trap(*) = super.tap { Process.kill(:USR2, Process.pid) && sleep(0.01) } })
+      Headway::Recorder.stop
+      Process.kill(:USR2, Process.pid)
+      sleep 0.01
+      p :lives
+    RUBY
+    assert run.success?, run
+    assert_match(/^:ours\n:lives\n\z/, run.out)
+  end
+
   def test_a_signal_that_cannot_be_had_costs_nothing_but_the_dump_on_it
     %w[VTALRM KILL].each do |signal|
       run = program(<<~RUBY)

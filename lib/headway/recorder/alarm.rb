@@ -53,10 +53,10 @@ module Headway
           Notices.add("no dump on a signal: #{error.message}")
         end
 
-        # Unless the program has taken it meanwhile.
+        # Unless the program has taken it meanwhile. Our handler in between, not the one before: that one may end the process.
         def give_back(signal)
-          found = trap(signal, @previous) # nil: it was ignored
-          trap(signal, found) unless found.equal?(@handler)
+          found = trap(signal, @handler) # nil: it was ignored
+          trap(signal, found.equal?(@handler) ? @previous : found)
         end
 
         def dump(why)
