@@ -87,8 +87,8 @@ module Headway
         @jobs.observe(name, running: running, ready: ready, suspended: suspended)
       end
 
-      # @return [String] what tells this process from its siblings: what was said, else its number among Puma's workers, else its
-      #   process number
+      # @return [String] what tells this process from its siblings: what was said, else its number among Puma's workers, or "master",
+      #   else its process number
       def worker
         (@worker || Integrations.worker || ::Process.pid).to_s
       end

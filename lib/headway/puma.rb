@@ -86,6 +86,7 @@ module Headway
       def number_workers(launcher)
         return unless launcher.options[:workers].to_i.positive?
 
+        Integrations.worker = "master"
         launcher.config.configure do |dsl|
           hook = dsl.respond_to?(:before_worker_boot) ? :before_worker_boot : :on_worker_boot
           dsl.public_send(hook) { |index| Integrations.worker = index }

@@ -82,6 +82,13 @@ class MetricsEndpointTest < Minitest::Test
     end
   end
 
+  # That of a cluster that preloads has the endpoint, too: what averages over workers has to know it.
+  def test_a_master_is_told_from_its_workers
+    Metrics::PumaServer.run(CLUSTER, config: "workers 2\nthreads 2, 2\npreload_app!\nplugin :headway") do |server|
+      await_workers(server, %w[0 1 master])
+    end
+  end
+
   def test_a_directory_that_cannot_be_is_refused_in_a_line
     ["/proc/nothing", 7, File.join(__FILE__, "below")].each do |directory|
       error = assert_raises(Headway::SettingError) { Headway::Metrics::Endpoint.new(directory: directory) }

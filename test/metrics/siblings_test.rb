@@ -154,6 +154,38 @@ class MetricsSiblingsTest < Minitest::Test
     Process.wait(@other)
   end
 
+  # Whoever is asked next reads the file.
+  def test_nobody_is_told_of_what_is_not_yet_in_the_file
+    Headway::Metrics.worker = "mine"
+    go_on = Queue.new
+    @siblings.define_singleton_method(:dump) { |family| go_on.pop && super(family) }
+    writing = Thread.new { @siblings.families }
+    sleep 0.001 until go_on.num_waiting == 1
+    file = file_of(Process.pid)
+    asked = Thread.new { @siblings.families(60).then { File.exist?(file) } }
+    refute asked.join(0.1)
+    100.times { go_on << true }
+    assert asked.value
+    writing.join
+  end
+
+  def test_one_for_a_directory_whatever_becomes_of_where_the_program_is
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway/metrics"
+      require "headway/web"
+      require "tmpdir"
+      there = Dir.mktmpdir
+      gone = Dir.mktmpdir
+      Dir.chdir(gone)
+      Dir.rmdir(gone)
+      p Headway::Metrics::Endpoint.new(directory: there).call("REQUEST_METHOD" => "GET")[0]
+      begin; Headway::Metrics::Endpoint.new(directory: "here"); rescue Headway::SettingError => error; puts error.message; end
+      p Headway::Web::Captures.new.list
+      FileUtils.rm_rf(there)
+    RUBY
+    assert_equal ["200\ndirectory is \"here\": the current directory is gone; give an absolute path\n[]\n", ""], [run.out, run.err]
+  end
+
   def test_a_forked_child_does_not_count_under_its_parents_number
     Headway::Metrics.worker = 4
     ask = asked { [Headway::Metrics.worker, Process.pid] }

@@ -7,9 +7,9 @@ module Headway
       class << self
         # All of it begins anew with each start, and with a fork, and so with Process.daemon, beyond which what Ruby counts goes on.
         #
-        # @return [Array<Family>] none where Headway can do nothing
+        # @return [Array<Family>] where Headway can do nothing just that it does
         def families
-          return [] unless defined?(Native)
+          return [info] unless defined?(Native)
 
           figures = Native.metrics(BOUNDS_NS)
           [
@@ -19,11 +19,15 @@ module Headway
                        { {} => figures[:preemptions] }, began),
             Family.new("ruby_gvl_threads", :gauge, "Living threads by state.",
                        figures[:threads].to_h { |state, count| [{ state: state.to_s }, count] }),
-            Family.new("headway_info", :gauge, "1 where Headway is at work, with how it is set.", { settings => started })
+            info
           ]
         end
 
         private
+
+        def info
+          Family.new("headway_info", :gauge, "1 where Headway is at work, with how it is set.", { settings => started })
+        end
 
         def began
           [::Process.pid, Headway.starts]

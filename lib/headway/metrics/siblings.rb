@@ -24,7 +24,7 @@ module Headway
       # @return [Siblings]
       # @raise [SettingError] when nothing can be written there
       def self.at(directory)
-        @all[[Dir.pwd, directory]] ||= new(directory)
+        @all[Recorder::FileName.absolute(directory, from: "directory")] ||= new(directory)
       end
 
       # @param directory [String] made if need be; for this application on this machine alone
@@ -34,6 +34,7 @@ module Headway
         @directory = Recorder::FileName.absolute(directory, from: "directory")
         @every = every
         @read = {}
+        @publishing = Mutex.new
         FileUtils.mkdir_p(@directory)
         File.writable?(@directory) or raise SettingError, "directory is #{directory.inspect}: give one that can be written to"
         @reporter = Reporter.new(every: every, to: @directory, last: false) { |families| publish(families) }.start
@@ -82,7 +83,7 @@ module Headway
 
       # A forked child has its parent's, which is not about it.
       def of_this_process(age)
-        published, at = @published
+        published, at = @publishing.synchronize { @published }
         return published if published && published[1] == ::Process.pid && now - at < age
 
         @reporter.report ? @published.first : [Metrics.worker, ::Process.pid, Metrics.collect]
@@ -90,11 +91,13 @@ module Headway
 
       # A master that only forks has nothing to tell, and is no worker.
       def publish(families)
-        @published = [[Metrics.worker, ::Process.pid, families], now]
-        return unless Headway.started? || Metrics.worker?
-
-        text = JSON.generate([Metrics.worker, families.map { |family| dump(family) }], allow_nan: true)
-        Draft.write(path) { |draft| File.write(draft, text) }
+        @publishing.synchronize do # neither is answered without the other
+          if Headway.started? || Metrics.worker?
+            text = JSON.generate([Metrics.worker, families.map { |family| dump(family) }], allow_nan: true)
+            Draft.write(path) { |draft| File.write(draft, text) }
+          end
+          @published = [[Metrics.worker, ::Process.pid, families], now]
+        end
       end
 
       def dump(family)

@@ -41,7 +41,14 @@ module Headway
       # Where an application's captures go unless it names a place: none that another application of the same user looks into. Another
       # release's directory is another application's: PWD, in which a link to the current one may stand, is not always set or right.
       def self.default_directory
-        File.join(temporary, "headway-web-#{::Process.euid}-#{Digest::SHA256.hexdigest(Dir.pwd)[0, 8]}")
+        File.join(temporary, "headway-web-#{::Process.euid}-#{Digest::SHA256.hexdigest(place)[0, 8]}")
+      end
+
+      def self.place
+        Dir.pwd
+      rescue SystemCallError # a release that was removed: it is told from others all the same
+        stat = File.stat(".")
+        "#{stat.dev}-#{stat.ino}"
       end
 
       # Where nothing can be written, as in a container whose file system is read-only, only a capture fails, and says so.
@@ -50,7 +57,7 @@ module Headway
       rescue ArgumentError
         "/tmp"
       end
-      private_class_method :temporary
+      private_class_method :place, :temporary
 
       # @param directory [String, nil] made when something is captured
       # @raise [SettingError] one that is not for us alone
