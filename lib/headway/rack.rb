@@ -47,7 +47,8 @@ module Headway
       @wait_threshold = options[:wait_threshold]
       @proxies = proxies?
       @options = options.keys
-      @finish = ->(env, status, _headers, error) { finish(env, status, error) }
+      # Puma tells of no exception that comes while it sends the body, but calls this as it passes through.
+      @finish = ->(env, status, _headers, error) { finish(env, status, error || $!) }
     end
 
     # @param env [Hash]
@@ -89,8 +90,10 @@ module Headway
     end
 
     def completed(env, work, response, told)
+      return if response.nil? # the server will say what it makes of that
+
       status, headers, body = *response
-      work.status = Integer(status) unless told
+      work.status = Integer(status, exception: false) unless told
       body = body_proxy(env, status, body, told) if @proxies && (!told || watched?(env, response))
       [status, @server_timing ? timed(headers, work) : headers, body]
     end
@@ -122,7 +125,7 @@ module Headway
       work = env[REQUEST]
       return if work.nil? || work.finished?
 
-      work.status ||= status
+      work.status ||= status if status.is_a?(Integer) # pitchfork tells something else where the application raises
       own = Integrations::Guard.guard("Headway::Rack") { @route.call(env).to_s } if @route
       work.name = own.nil? || own.empty? ? @routes.name(env, work.status || RAISED) : own
       work.finish(error)

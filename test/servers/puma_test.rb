@@ -21,6 +21,7 @@ class PumaTest < Minitest::Test
       when "/pid" then [200, {}, ["\#{Process.pid} \#{Headway.policy} \#{Headway.quantum_ms} \#{Headway.started?}"]]
       when "/fails" then raise "oops"
       when "/close" then [200, {}, Enumerator.new { |out| out << "sent" }.tap { |body| def body.close = raise(IOError, "close failed") }]
+      when "/breaks" then [200, {}, Enumerator.new { |out| (out << "sent") && raise("broke off") }]
       when "/works" then [200, {}, [$works.inspect]]
       when "/file"
         File.write("export", "first\\nsecond\\n")
@@ -63,6 +64,13 @@ class PumaTest < Minitest::Test
       assert_equal 1, counted.scan("GET /close").size, counted
       assert_match(/IOError.*close failed|close failed.*IOError/, @puma.output)
     end
+  end
+
+  def test_a_body_that_breaks_off_is_what_ended_the_request
+    puma("", env: { "QUIET" => "1" })
+    Net::HTTP.start("127.0.0.1", @port) { |http| http.get("/breaks") } rescue nil # what the client makes of it
+    counted = @puma.await("it") { get(@port, "/works").body.then { |works| works if works.include?("/breaks") } }
+    assert_includes counted, '["GET /breaks", 200, "broke off"]'
   end
 
   # What is left of that very one, not what its path leads to.

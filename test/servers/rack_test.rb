@@ -110,6 +110,35 @@ class RackTest < Harness::RecorderTest
     assert_equal 1, err.lines.grep(/\Aheadway: Headway::Rack failed and was left out: /).size, err
   end
 
+  def test_what_an_application_answers_that_is_no_answer_is_no_fault_of_ours
+    works = nil
+    _, err = capture_subprocess_io do
+      works = finished do
+        assert_nil stack(->(_env) { nil }).call(environment)
+        assert_equal "odd", stack(->(_env) { ["odd", {}, []] }).call(environment)[0]
+        env = environment("rack.response_finished" => [])
+        stack(->(_env) { [200, {}, []] }).call(env)
+        env["rack.response_finished"].each { |told| told.call(env, "what pitchfork is at", nil, nil) }
+      end
+    end
+    assert_equal [nil], works.map(&:status).uniq
+    assert_empty err
+  end
+
+  # As from Puma, which tells of no error that comes while it sends a body.
+  def test_an_exception_that_passes_through_a_server_is_what_ended_the_request
+    works = finished do
+      env = environment("rack.response_finished" => [])
+      assert_raises(IOError) do
+        stack(->(_env) { [200, {}, []] }).call(env)
+        raise IOError, "the body broke off"
+      ensure
+        env["rack.response_finished"].each { |told| told.call(env, 200, {}, nil) }
+      end
+    end
+    assert_equal [[200, "the body broke off"]], works.map { |work| [work.status, work.error.message] }
+  end
+
   # As Rack::Builder#freeze_app does to all that it builds.
   def test_a_frozen_one_answers
     _, err = capture_subprocess_io do
