@@ -33,7 +33,6 @@ module Headway
     end
     private_constant :WorkerWait
 
-    MODES = [:adaptive, :always, :never].freeze # in the order of the native part
     FULL_RULES = [:inline, :wait, :raise].freeze
     MOST = (1 << 31) - 1 # workers, and places in the queue
     LOOK_AGAIN = 0.1 # seconds
@@ -64,10 +63,11 @@ module Headway
       @workers = whole(workers, "workers")
       @crew = [[@workers, processors || Processors.count].min - 1, 1].max
       @queue = whole(queue, "queue")
-      @full = choice(full, FULL_RULES, "full")
+      @full = FULL_RULES.find { |rule| rule.to_s == full.to_s } ||
+              raise(ArgumentError, "full is #{full.inspect}: give #{FULL_RULES[0..-2].join(", ")} or #{FULL_RULES.last}")
       @deadline = OffloadPool.deadline(deadline)
-      @mode = choice(mode, MODES, "mode")
-      @mode = choice(ENV["HEADWAY_OFFLOAD"], MODES, "HEADWAY_OFFLOAD") if ENV.key?("HEADWAY_OFFLOAD")
+      @mode = Settings.offload(mode)
+      @mode = Settings.offload(ENV["HEADWAY_OFFLOAD"], from: "HEADWAY_OFFLOAD") if ENV.key?("HEADWAY_OFFLOAD")
       @mode = :never if Settings.disabled?
       @closed = false
       @scheduler = nil
@@ -193,6 +193,8 @@ module Headway
 
         job.value
       end
+    ensure
+      job&.forget
     end
 
     # @!visibility private
@@ -249,11 +251,6 @@ module Headway
       raise ArgumentError, "#{name} is #{value.inspect}: give a whole number from 1 to #{MOST}"
     end
 
-    def choice(value, choices, name)
-      choices.find { |choice| choice.to_s == value.to_s } ||
-        raise(ArgumentError, "#{name} is #{value.inspect}: give #{choices[0..-2].join(", ")} or #{choices.last}")
-    end
-
     # The VM's work points into a frame that may be gone when it is called again. Only such work has no source.
     def spent?(work)
       return false unless work.is_a?(Proc) && work.source_location.nil? && !work.lambda?
@@ -280,7 +277,7 @@ module Headway
       @light = @lined_up = 0
       @light_since = 0.0
       most = [@queue + @workers, MOST].min
-      @costs = Native.offload_costs(MODES.index(@mode), @mode == :adaptive ? HandOver.ns : 0, most, @crew)
+      @costs = Native.offload_costs(Settings::OFFLOADS.index(@mode), @mode == :adaptive ? HandOver.ns : 0, most, @crew)
       @inline = 0 # those the native part did not choose
       @counts = { ran: 0, withdrawn: 0, cancelled: 0, cancelled_but_ran: 0, late: 0, full: 0, busy: 0.0 }
     end

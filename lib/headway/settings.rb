@@ -11,6 +11,7 @@ module Headway
   class Settings
     POLICIES = [:fair, :quantum, :observe].freeze
     PREEMPTS = [:signal, :poll].freeze
+    OFFLOADS = [:adaptive, :always, :never].freeze # in the order of the native part
     QUANTUM_RANGE_MS = (1..4_294_967).freeze
 
     DEFAULT_POLICY = :fair
@@ -38,6 +39,12 @@ module Headway
       # @raise [SettingError]
       def preempt(value, from: "preempt")
         choice(value, PREEMPTS, from)
+      end
+
+      # @return [Symbol] one of {OFFLOADS}
+      # @raise [SettingError]
+      def offload(value, from: "mode")
+        choice(value, OFFLOADS, from)
       end
 
       # @param value [Numeric, String] milliseconds

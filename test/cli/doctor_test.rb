@@ -50,16 +50,30 @@ class DoctorTest < Minitest::Test
     measured do
       result = headway("doctor", env: { "HEADWAY_POLICY" => "nope", "RUBY_THREAD_DEFAULT_QUANTUM_MS" => "20",
                                         "RUBY_THREAD_TIMESLICE" => "soon", "HEADWAY" => "no", "HEADWAY_PULL" => "yes",
-                                        "HEADWAY_CONTROL" => "0" })
+                                        "HEADWAY_CONTROL" => "0", "HEADWAY_OFFLOAD" => "sometimes" })
 
       assert_equal 1, result.status.exitstatus
       assert_match(/FAULT +HEADWAY_POLICY +is "nope": give fair, quantum or observe/, result.out)
       assert_match(/ok +RUBY_THREAD_DEFAULT_QUANTUM_MS +20$/, result.out)
-      assert_match(/FAULT +RUBY_THREAD_TIMESLICE +is "soon", which Ruby ignores/, result.out)
+      assert_match(/FAULT +RUBY_THREAD_TIMESLICE +is "soon", (which Ruby ignores|but Ruby 3\.3\.\d+ ignores it)/, result.out)
+      assert_match(/FAULT +HEADWAY_OFFLOAD +is "sometimes": give adaptive, always or never/, result.out)
+      assert_match(/- +control socket +HEADWAY_CONTROL=0: none/, result.out)
       assert_match(/FAULT +HEADWAY_PULL +is "yes": give 0 or 1/, result.out)
       assert_match(/ok +HEADWAY_CONTROL +0$/, result.out)
       assert_match(/FAULT +HEADWAY +is "no", which is taken for 0: give 0 or 1/, result.out)
       assert_match(/ok +preempt signal/, result.out)
+    end
+  end
+
+  def test_without_a_control_socket_something_is_wrong
+    measured do
+      Dir.mktmpdir do |directory|
+        File.chmod(0o755, directory)
+        result = headway("doctor", env: { "HEADWAY_CONTROL_DIR" => directory })
+
+        assert_equal 1, result.status.exitstatus
+        assert_match(/FAULT +control socket +no control socket, .*#{directory}/, result.out)
+      end
     end
   end
 

@@ -121,6 +121,11 @@ module Headway
         Process.pid == pid ? true : end_child
       end
 
+      # Once its caller has what came of it: a worker that idles may still have the job, in what is left of a stack.
+      def forget
+        @value = @error = nil
+      end
+
       # In a forked child, where no worker is left that could run it or end it.
       def abandon
         @error = ForkError.new("the process forked while this operation waited or ran, and only the parent runs it")
@@ -174,7 +179,7 @@ module Headway
         end
         Block.forget_storage if @work.is_a?(Block) # here nothing interrupts it
         @state = :ran
-        @work = nil
+        @work = @fiber = nil
         @pool.ran(self)
         @done = true
         @finished << true

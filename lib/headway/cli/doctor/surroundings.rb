@@ -14,6 +14,7 @@ module Headway
         VARIABLES = {
           "HEADWAY_POLICY" => ->(value) { Settings.policy(value, from: "HEADWAY_POLICY") },
           "HEADWAY_PREEMPT" => ->(value) { Settings.preempt(value, from: "HEADWAY_PREEMPT") },
+          "HEADWAY_OFFLOAD" => ->(value) { Settings.offload(value, from: "HEADWAY_OFFLOAD") },
           "RUBY_THREAD_DEFAULT_QUANTUM_MS" =>
             ->(value) { Settings.quantum_ms(value, from: "RUBY_THREAD_DEFAULT_QUANTUM_MS") },
           "RUBY_THREAD_TIMESLICE" => ->(value) { Surroundings.timeslice(value) }
@@ -30,6 +31,7 @@ module Headway
           #
           # @raise [SettingError]
           def timeslice(value)
+            raise SettingError, "RUBY_THREAD_TIMESLICE is #{value.inspect}, but Ruby #{RUBY_VERSION} ignores it (3.4 doesn't)" unless Platform.timeslice?
             return value if value =~ /\A\d+\z/ && Settings::QUANTUM_RANGE_MS.cover?(value.to_i)
 
             raise SettingError, "RUBY_THREAD_TIMESLICE is #{value.inspect}, which Ruby ignores: give whole " \

@@ -21,7 +21,7 @@ module Headway
             without_environment do
               Headway.stop
               stock = Probe.lateness(STOCK_NAPS)
-              [hooks, baseline(stock), floor, preemption(:signal, stock), preemption(:poll, stock),
+              [hooks, control, baseline(stock), floor, preemption(:signal, stock), preemption(:poll, stock),
                cost(Probe.event_cost_ns(COST_PAIRS))]
             end
           end
@@ -56,6 +56,15 @@ module Headway
 
             count = stats[:process][:wait][:count]
             Check.judge("hooks", count >= 5, "#{count} waits seen while a thread slept five times")
+          end
+
+          # What top, ctl and the live page ask.
+          def control
+            return Check.note("control socket", "HEADWAY_CONTROL=0: none") if Control.off?
+
+            said = started(policy: :observe) { [Control.path, Headway.notices.last] }
+            path, notice = said
+            Check.judge("control socket", said.is_a?(Array) && path, path || notice)
           end
 
           def baseline(stock)
