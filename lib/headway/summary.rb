@@ -68,10 +68,11 @@ module Headway
     # Figures and names as they are written everywhere in a summary.
     module Text
       UNITS = [[1.0, "s"], [1e-3, "ms"], [1e-6, "µs"]].freeze
+      STEERING = /[[:cntrl:]\u2028\u2029\u202a-\u202e\u2066-\u2069]/
       BYTES = [Encoding::BINARY, Encoding::US_ASCII].freeze
       # What a thread without a name is called: where it was created.
       SITE = %r{\A/.*/([^/]+/[^/]+:\d+)\z}
-      private_constant :UNITS, :BYTES, :SITE
+      private_constant :UNITS, :BYTES, :STEERING, :SITE
 
       class << self
         # @param seconds [Float, nil]
@@ -100,14 +101,14 @@ module Headway
         # @return [String] a thread's name; of a path what tells files apart
         def thread(text) = name(plain(text).sub(SITE, '\1'))
 
-        # Names, commands and files may be called anything: nothing of it may steer the terminal or end a line. Bytes of no
-        # encoding are taken for UTF-8, as they are where a locale is not set.
+        # Names, commands and files may be called anything: nothing of it may steer the terminal, end a line or turn it round. Bytes of
+        # no encoding are taken for UTF-8, as they are where a locale is not set.
         #
         # @return [String] in UTF-8, without control characters
         def plain(text)
           text = text.to_s
           text = text.dup.force_encoding(Encoding::UTF_8) if BYTES.include?(text.encoding)
-          text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace, replace: "?").scrub("?").gsub(/[[:cntrl:]]/, "?")
+          text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace, replace: "?").scrub("?").gsub(STEERING, "?")
         end
 
         private

@@ -248,6 +248,15 @@ class RunRecordTest < Minitest::Test
     end
   end
 
+  # It was killed, or goes on in the background.
+  def test_what_a_report_lacks_is_said
+    in_directory do |directory|
+      result = headway_ruby("Thread.new { 100.times { Thread.pass } }.join; sleep 0.5; Process.kill(:KILL, $$)", "--report=out.html", chdir: directory)
+
+      assert_match(/\Aheadway: warning: .*its trace has no end.*\nheadway: report written to/, result.err)
+    end
+  end
+
   # A shell's loop goes on after a command that exited, and ends with one that an interrupt has ended.
   def test_the_end_of_a_supervised_command_by_an_interrupt_is_one_of_ours
     in_directory do |directory|

@@ -66,6 +66,13 @@ class TopTest < Minitest::Test
     %w[run wait_p50 wait_p99 hold_p50 hold_p99 preempted state].each { |key| assert_quiet_success top("--sort", key, program.pid.to_s) }
   end
 
+  def test_how_many_columns_characters_take
+    require "headway/cli/top/text_width"
+    width = Headway::CLI::Top::TextWidth
+    { "caf\u00e9" => 4, "e\u0301" => 1, "\u65e5\u672c" => 4, "\u231a" => 2, "\u{1f95d}" => 2, "\u{1fae0}" => 2, "\u{1f1e9}\u{1f1ea}" => 2, "\u2600" => 1 }
+      .each { |text, columns| assert_equal columns, width.of(text), text }
+  end
+
   def test_names_cannot_steer_the_terminal
     program = program("Thread.new { loop { sleep 0.01 } }.name = \"\\e[2Jevil\\r\\n\\u4e2d\"; ready; loop { sleep 0.01 }")
     out = await("the name") { top(program.pid.to_s).out.then { |text| text if text.include?("evil??") } }

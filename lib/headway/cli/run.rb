@@ -62,7 +62,9 @@ module Headway
           paths = files.written
           return CLI.say("no report: #{NO_TRACE}") if paths.empty?
 
-          Headway::Report.html(Headway::Trace.open(*paths, lanes: true), files.report)
+          document = Headway::Report::Document.new(Headway::Trace.open(*paths, lanes: true))
+          Headway::Report.html(document, files.report)
+          document.to_h[:notes].each { |note| CLI.say("warning: #{note}") } # what the command left behind goes on, say
           CLI.say("report written to #{files.report}")
         rescue LoadError, Headway::Error, SystemCallError => error
           CLI.say("no report: #{Reason.line(error)}")

@@ -6,8 +6,9 @@ module Headway
       # Text in a terminal's columns: Chinese, Japanese, Korean characters and pictures take two, combining marks none.
       module TextWidth
         WIDE = [0x1100..0x115f, 0x2e80..0x303e, 0x3041..0xa4cf, 0xac00..0xd7a3, 0xf900..0xfaff, 0xfe30..0xfe6f,
-                0xff00..0xff60, 0xffe0..0xffe6, 0x1f300..0x1f64f, 0x1f680..0x1f9ff, 0x20000..0x3fffd].freeze
-        private_constant :WIDE
+                0xff00..0xff60, 0xffe0..0xffe6, 0x20000..0x3fffd].freeze
+        PICTURE = /\A[\p{Emoji_Presentation}&&[^\u{1f1e6}-\u{1f1ff}]]\z/ # of a flag's two letters each takes one
+        private_constant :WIDE, :PICTURE
 
         class << self
           # @return [Integer]
@@ -45,7 +46,7 @@ module Headway
             return 0 if character.match?(/\A[\p{Mn}\p{Me}\p{Cf}]\z/)
 
             code = character.ord
-            WIDE.any? { |range| range.cover?(code) } ? 2 : 1
+            character.match?(PICTURE) || WIDE.any? { |range| range.cover?(code) } ? 2 : 1
           end
         end
       end
