@@ -2,9 +2,12 @@
  * fibers of a thread end in any order; that of a fiber that is dropped within it never does: it is over when the collector finds what
  * stands for it, which the fiber's stack held.
  *
- * The list is one for all threads: there are few. With the GVL, from the main Ractor or the collector, which stops it; what stands for a
- * block of another Ractor's thread, of which there is no record, is in no list. No thread is looked at, which may be gone by then. */
+ * The list is one for all threads: there are few. From the main Ractor with its GVL, or from the collector, which may be another
+ * Ractor's that sweeps what is left while ours runs: so it has a lock, taken before the runtime's. What stands for a block of another
+ * Ractor's thread, of which there is no record, is in no list. No thread is looked at, which may be gone by then. */
 #include "binding.h"
+
+#include <pthread.h>
 
 struct class_block {
     enum hw_class class;
@@ -12,7 +15,21 @@ struct class_block {
     struct class_block *older, **link;
 };
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct class_block *newest;
+
+static void
+put_in(struct class_block *block, struct hw_thread *record)
+{
+    pthread_mutex_lock(&lock);
+    block->owner = record->owner;
+    block->older = newest;
+    block->link = &newest;
+    if (newest) newest->link = &block->older;
+    newest = block;
+    hw_runtime_set_class(&hw_runtime, record, block->class);
+    pthread_mutex_unlock(&lock);
+}
 
 static void
 take_out(struct class_block *block)
@@ -25,13 +42,16 @@ take_out(struct class_block *block)
 static void
 leave(struct class_block *block)
 {
+    pthread_mutex_lock(&lock);
     uintptr_t owner = block->owner;
-    if (owner == 0) return;
-    take_out(block);
-    const struct class_block *around = newest;
-    while (around && around->owner != owner) around = around->older;
-    struct hw_thread *record = hw_runtime_find(&hw_runtime, owner);
-    if (record) hw_runtime_set_class(&hw_runtime, record, around ? around->class : HW_CLASS_MEASURED);
+    if (owner) {
+        take_out(block);
+        const struct class_block *around = newest;
+        while (around && around->owner != owner) around = around->older;
+        struct hw_thread *record = hw_runtime_find(&hw_runtime, owner);
+        if (record) hw_runtime_set_class(&hw_runtime, record, around ? around->class : HW_CLASS_MEASURED);
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 static void
@@ -49,14 +69,7 @@ enter_and_yield(VALUE pointer)
 {
     struct class_block *block = (struct class_block *)pointer;
     struct hw_thread *record = hw_in_main_ractor() ? hw_record_of(rb_thread_current()) : NULL;
-    if (record) {
-        block->owner = record->owner;
-        block->older = newest;
-        block->link = &newest;
-        if (newest) newest->link = &block->older;
-        newest = block;
-        hw_runtime_set_class(&hw_runtime, record, block->class);
-    }
+    if (record) put_in(block, record);
     return rb_yield_values(0);
 }
 
@@ -84,10 +97,12 @@ in_class(VALUE self, VALUE class)
 void
 hw_class_blocks_end(const struct hw_thread *record)
 {
+    pthread_mutex_lock(&lock);
     for (struct class_block *block = newest, *older; block; block = older) {
         older = block->older;
         if (block->owner == record->owner) take_out(block);
     }
+    pthread_mutex_unlock(&lock);
 }
 
 void
