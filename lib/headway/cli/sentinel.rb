@@ -11,9 +11,9 @@ module Headway
     class Sentinel
       # Whoever signals all of them gets round to it a moment after us. What it has by then it dies of before it answers.
       PAUSE_S = 0.05
-      # It may have to wait for a processor, or be stopped.
-      ANSWER_S = 2
-      private_constant :PAUSE_S, :ANSWER_S
+      # It may have to wait for a processor, or be stopped. Looks are counted, not seconds: a machine that stops gives it no time.
+      LOOKS = 40
+      private_constant :PAUSE_S, :LOOKS
 
       # @param fatal [Array<String>] signals that are to be told apart
       # @param ignored [Array<String>] others that the group may get
@@ -47,7 +47,9 @@ module Headway
 
       def answers?
         @ours.write(".")
-        @ours.wait_readable(ANSWER_S).nil? || !@ours.read_nonblock(1, exception: false).nil?
+        return true unless LOOKS.times.any? { @ours.wait_readable(PAUSE_S) }
+
+        !@ours.read_nonblock(1, exception: false).nil?
       rescue SystemCallError # it is dead
         false
       end
