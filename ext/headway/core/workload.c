@@ -114,7 +114,7 @@ forget_idle_tracks(struct hw_workload *w)
 {
     for (uint32_t i = 0; i < w->track_count; i++) {
         struct hw_track *track = &w->tracks[i];
-        if (w->marked == 0 || track->running_ns >= track->lived_ns / IDLE_PART) continue;
+        if (w->marked == 0 || track->running_ns > track->lived_ns / IDLE_PART) continue;
         w->forgotten_ns += track->running_ns;
         track->requests = 0;
     }

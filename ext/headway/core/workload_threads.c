@@ -140,6 +140,7 @@ leave_state(struct reading *r, struct reading_thread *t)
         break;
       default:
         if (t->step_count > 0 && spent_ns > 0) collect(r, t, HW_STEP_DELAY, spent_ns);
+        if (t->step_count == 0 && t->running_ns == 0) t->slept_ns += spent_ns;
         if (t->delayed) r->in_delay--;
         t->delayed = false;
     }
@@ -316,17 +317,25 @@ hw_reading_classify(struct reading *r, uint32_t first_request)
     }
 }
 
+/* What the thread does is repeated from its end on: so what it slept before its first burst stands after its last. */
+static void
+end_last_cycle(struct reading *r, struct reading_thread *t)
+{
+    bool absent = !r->over || t->start_ns > r->process->first_event_ns;
+    uint64_t slept_ns = t->slept_ns > 0 ? t->slept_ns : absent; /* absent: as long as it will be, workload_tracks.c */
+    if (t->step_count > 0 && slept_ns > 0) collect(r, t, HW_STEP_DELAY, slept_ns);
+    put_cycle(r, t);
+}
+
 void
 hw_reading_exit(struct reading *r, struct reading_thread *t)
 {
+    leave_state(r, t); /* a delay too, which nothing else ends any more */
+    t->since_ns = r->now_ns;
     hw_reading_enter(r, t, HW_SUSPENDED);
     if (t->delayed) r->in_delay--;
     if (t->depth > 0) r->in_request--;
-    bool pauses = !r->over && (t->track != NONE || t->step_count > 0);
-    if (t->depth == 0 && t->last_request == NONE) {
-        if (pauses) collect(r, t, HW_STEP_DELAY, 1); /* as long as it will be: workload_tracks.c */
-        put_cycle(r, t);
-    }
+    if (t->depth == 0 && t->last_request == NONE) end_last_cycle(r, t);
     t->delayed = false;
     t->exited = true;
     t->end_ns = r->now_ns;
@@ -335,5 +344,5 @@ hw_reading_exit(struct reading *r, struct reading_thread *t)
     track->running_ns = t->running_ns;
     track->end_ns = r->now_ns;
     track->lived_ns = r->now_ns - t->start_ns;
-    if (pauses) track->pause = r->workload->step_count;
+    if (t->step_count > 0 && t->steps[t->step_count - 1].kind == HW_STEP_DELAY) track->pause = r->workload->step_count;
 }

@@ -20,6 +20,7 @@ struct reading_thread {
     uint64_t since_ns, start_ns, end_ns;
     uint64_t worked_ns; /* begin of its first request that was done */
     uint64_t running_ns;
+    uint64_t slept_ns;  /* before it first ran */
     struct collected *steps;
     uint32_t step_count, step_capacity;
     uint64_t begun_ns, wait_ns; /* of what is collected */

@@ -1,6 +1,6 @@
-/* Threads that ended while the trace was recorded. What went on beside requests goes on as long as is simulated: a thread that lived
- * for a moment would be there all the time, and a hundred of them, one after the other, all at once. So those of a name that followed
- * one another are one track, and where nobody was there it pauses. Figures of threads without requests are of their cycles alone,
+/* Threads that began or ended while the trace was recorded. What went on beside requests goes on as long as is simulated: a thread that
+ * lived for a moment would be there all the time, and a hundred of them, one after the other, all at once. So those of a name that
+ * followed one another are one track, and where nobody was there it pauses. Figures of threads without requests are of their cycles alone,
  * and stay as they are. */
 #include "workload_tracks.h"
 

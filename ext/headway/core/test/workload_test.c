@@ -198,6 +198,8 @@ TEST(threads_without_marks_are_tracks)
     check_step(&work.requests[1], 0, HW_STEP_GVL, 7);
     check_step(&work.requests[1], 1, HW_STEP_DELAY, 20);
     check_step(&work.requests[2], 0, HW_STEP_GVL, 1);
+    check_step(&work.requests[2], 1, HW_STEP_DELAY, 8 + 5); /* its last, and what it slept before the first */
+    CHECK_EQUAL(2, work.requests[2].steps);
     clean_up();
 }
 
@@ -278,6 +280,52 @@ TEST(threads_that_ended_are_one_track_with_pauses)
     CHECK_EQUAL(145 * HW_NS_PER_US + 1, work.steps[work.requests[2].first_step + 1].length_ns);
     check_step(&work.requests[3], 0, HW_STEP_GVL, 20);
     CHECK_EQUAL((680 + 100) * HW_NS_PER_US + 1, work.steps[work.requests[3].first_step + 1].length_ns);
+    clean_up();
+}
+
+static uint64_t
+length_of_track(uint32_t place)
+{
+    const struct hw_track *track = &work.tracks[place];
+    uint64_t sum_ns = 0;
+    for (uint32_t i = 0; i < track->requests; i++) {
+        const struct hw_request *cycle = &work.requests[track->first_request + i];
+        for (uint32_t k = 0; k < cycle->steps; k++) sum_ns += work.steps[cycle->first_step + k].length_ns;
+    }
+    return sum_ns;
+}
+
+/* Most of which ran at one time only; 10 and 11 were born late. */
+TEST(beside_requests_a_thread_does_as_much_as_it_did)
+{
+    static const struct hw_trace_event events[] = {
+        EVENT(AT(0), 1, KNOWN, .value = HW_RUNNING), EVENT(AT(0), 7, KNOWN, .value = HW_SUSPENDED), EVENT(AT(0), 8, KNOWN, .value = HW_SUSPENDED),
+        EVENT(AT(0), 9, KNOWN, .value = HW_SUSPENDED), EVENT(AT(0), 1, MARK_BEGIN, .value = 1), EVENT(AT(50), 1, MARK_END, .value = 1),
+        EVENT(AT(100), 1, SUSPENDED), EVENT(AT(100), 9, RESUMED), EVENT(AT(150), 9, SUSPENDED),
+        EVENT(AT(200), 7, RESUMED), EVENT(AT(250), 7, SUSPENDED), EVENT(AT(300), 7, RESUMED), EVENT(AT(350), 7, SUSPENDED),
+        EVENT(AT(700), 10, STARTED), EVENT(AT(800), 10, RESUMED), EVENT(AT(850), 10, SUSPENDED),
+        EVENT(AT(900), 8, RESUMED), EVENT(AT(950), 8, SUSPENDED), EVENT(AT(950), 11, RESUMED), EVENT(AT(1000), 11, SUSPENDED),
+    };
+    read_trace(events, COUNT(events));
+    CHECK_EQUAL(5, work.track_count);
+    for (uint32_t i = 0; i < work.track_count; i++) {
+        uint64_t length_ns = length_of_track(i);
+        CHECK(length_ns >= 1000 * HW_NS_PER_US && length_ns <= 1000 * HW_NS_PER_US + 1, "%u: %" PRIu64, i, length_ns);
+    }
+    clean_up();
+}
+
+/* As where a process was killed just then. */
+TEST(a_thread_that_had_no_time_to_do_anything_is_forgotten)
+{
+    static const struct hw_trace_event events[] = {
+        EVENT(AT(0), 1, KNOWN, .value = HW_RUNNING), EVENT(AT(0), 1, MARK_BEGIN, .value = 1), EVENT(AT(5000), 1, MARK_END, .value = 1),
+        EVENT(AT(5000), 1, SUSPENDED), EVENT(AT(5000), 7, STARTED), EVENT(AT(5000), 7, RESUMED), EVENT(AT(5001), 7, MARK, .value = 2),
+    };
+    read_trace(events, COUNT(events));
+    CHECK_EQUAL(1, work.marked);
+    CHECK_EQUAL(1, work.request_count);
+    CHECK_EQUAL(1 * HW_NS_PER_US, work.forgotten_ns);
     clean_up();
 }
 
@@ -412,6 +460,7 @@ TESTS({ "request", a_request_is_what_was_marked_without_its_waits }, { "part", a
       { "off_cpu", a_hold_off_the_processor_is_none_of_what_the_clock_gains },
       { "beside", beside_requests_a_thread_that_computes_is_kept_and_an_idle_one_forgotten },
       { "ended", threads_that_ended_are_one_track_with_pauses },
+      { "pace", beside_requests_a_thread_does_as_much_as_it_did }, { "born last", a_thread_that_had_no_time_to_do_anything_is_forgotten },
       { "classes", classes_of_requests_and_of_threads_are_apart },
       { "load", delays_that_grow_with_load_are_noticed }, { "any", any_events_can_be_read },
       { "cancelled", reading_may_be_given_up_at_any_moment })
