@@ -25,7 +25,8 @@ module Autotuning
   class Plant
     Demands = Headway::Model::Demands
 
-    attr_accessor :gvl_s, :delay_s, :quantum_gain
+    # lock_s: with a number, what limits is a lock (or a pool of one) held for so long, not the GVL: who waits for it is suspended.
+    attr_accessor :gvl_s, :delay_s, :lock_s, :quantum_gain
     attr_reader :search, :lines, :values
 
     # @param noise [Float] relative, of every figure; twice that of a p99
@@ -55,7 +56,7 @@ module Autotuning
       per_s, latency_s = predicted
       count ||= (per_s * 10 * noise).round
       p99_s = 2 * latency_s * noise(2) * (1 + @quantum_gain * Math.log2((@values[:quantum_ms] || 100) / 100.0))
-      running_s, suspended_s = @gvl_s * noise, @delay_s * noise
+      running_s, suspended_s = @gvl_s * noise, (@lock_s ? latency_s - @gvl_s : @delay_s) * noise
       kind = Headway::Autotune::Kind.new(count: count, p99_s: p99_s, running_s: running_s, suspended_s: suspended_s)
       Headway::Autotune::Window.new(at: Time.at(0), seconds: 10, classes: { "GET /" => kind })
     end
@@ -65,7 +66,7 @@ module Autotuning
     private
 
     def predicted
-      demands = Demands.new(gvl_s: @gvl_s, free_cpu_s: 0.0, delay_s: @delay_s)
+      demands = Demands.new(gvl_s: @lock_s || @gvl_s, free_cpu_s: 0.0, delay_s: @delay_s + (@lock_s ? @gvl_s : 0.0))
       Headway::Model::MVA.predict(demands, @values.fetch(:threads, 5), cores: 2).then { |it| [it.per_s, it.latency_s] }
     end
 

@@ -113,6 +113,14 @@ class AutotuneSearchTest < Minitest::Test
     assert_equal({ threads: 7 }, plant.values)
   end
 
+  def test_what_others_set_for_work_that_waits_for_a_lock_is_no_other_work
+    plant = locked(0.004, 3)
+    plant.run(5)
+    plant.step(values: { threads: 8 })
+    plant.run(100)
+    assert_empty plant.lines.grep(/the work has changed/)
+  end
+
   # Of two knobs, while a step of the other one is being tried: it hasn't proved itself.
   def test_what_others_set_keeps_no_step_of_another_knob
     [:step, :stop].each do |what|
@@ -138,9 +146,52 @@ class AutotuneSearchTest < Minitest::Test
     plant = Plant.new
     plant.run(8)
     plant.gvl_s, plant.delay_s = 0.02, 0.001
-    plant.run(2)
-    assert_equal({ threads: 5 }, plant.values)
+    plant.run(3)
+    assert_equal({ threads: 5 }, plant.values, "far worse: put back, whatever it is from")
+    plant.run(3) # one that counts for nothing and two
     assert_equal [[:abandoned, "the work changed meanwhile"]], plant.search.history.map { |step| [step.outcome, step.reason] }
+  end
+
+  # What waits for a lock is suspended, for longer with more threads: each step makes the work look like other work.
+  def test_work_that_waits_for_a_lock_is_no_other_work_with_every_step
+    [0.0, 0.002, 0.004, 0.01].product([2, 3, 5, 8], [1, 2, 3]).each do |gvl_s, threads, seed|
+      plant = locked(gvl_s, threads, seed)
+      settings = plant.run(200)
+      trace = plant.lines.join("\n")
+      assert_match(/\Anothing left to try/, plant.lines.last, trace)
+      assert_empty plant.outcomes - %i[kept reverted], trace
+      assert_empty plant.lines.grep(/the work has changed/)
+      tried = plant.search.history.map { |step| [step.from, step.to] }
+      assert_equal tried.uniq, tried
+      assert_equal plant.search.base, settings.last
+    end
+  end
+
+  def test_a_harmful_step_on_work_that_waits_for_a_lock_is_not_waited_for
+    plant = locked(0.004, 2)
+    settings = plant.run(200)
+    assert_equal [[2, 1, :reverted], [2, 3, :reverted]], plant.search.history.map { |step| [step.from, step.to, step.outcome] }
+    assert_equal [3, 3], [1, 3].map { |threads| settings.count({ threads: }) }, "of each the one that counts for nothing and two"
+  end
+
+  def test_fewer_threads_for_a_lock_are_kept_though_the_work_looks_other_then
+    plant = locked(0.0, 2)
+    plant.run(200)
+    assert_equal [[2, 1, :kept]], plant.search.history.map { |step| [step.from, step.to, step.outcome] }
+  end
+
+  def test_work_that_waits_for_a_lock_and_changes_is_noticed_at_rest_and_in_a_step
+    [100, 7].each do |windows|
+      plant = locked(0.004, 3)
+      plant.run(windows)
+      threads = plant.search.base[:threads]
+      plant.delay_s = 0.08
+      plant.run(9)
+      assert_equal 1, plant.lines.grep(/the work has changed/).size, plant.lines.join("\n")
+      assert_equal threads, plant.search.base[:threads]
+      plant.run(100)
+      assert_operator plant.search.base[:threads], :>, threads, plant.lines.join("\n")
+    end
   end
 
   def test_much_more_work_is_other_work_and_one_odd_window_is_not
@@ -191,6 +242,12 @@ class AutotuneSearchTest < Minitest::Test
   end
 
   private
+
+  def locked(gvl_s, threads, seed = 1)
+    plant = Plant.new(values: { threads: threads }, seed: seed)
+    plant.gvl_s, plant.delay_s, plant.lock_s = gvl_s, 0.0, 0.01
+    plant
+  end
 
   # @param others [Hash{String => Integer}] works of further classes
   def window(p99_ms, **others)

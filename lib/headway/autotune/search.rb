@@ -11,7 +11,8 @@ module Headway
 
     # Decides, from windows alone, what to set next. It watches some windows, sets one knob one step further, watches as many, and, if
     # these are better, goes back to see whether that was the step's doing: then the step is kept. Each setting is tried once, until
-    # the work becomes other work. A window with too few works counts for nothing, and so does the first one after a change.
+    # the work becomes other work, which only windows under the base can tell: of work that waits for a lock or a pool, a step itself
+    # moves what is suspended. A window with too few works counts for nothing, and so does the first one after a change.
     class Search
       HISTORY_MOST = 200
       # What a step needs to be kept, see {Comparison}: with ten windows before and five after, all must be better, which happens by
@@ -52,7 +53,7 @@ module Headway
         @scarce = 0
         if @unsettled
           @unsettled = false
-        elsif (departure = departed(window))
+        elsif @set == @base && (departure = departed(window))
           start_over(departure) if departure != :maybe
         else
           public_send(@state, window)
@@ -85,9 +86,8 @@ module Headway
       def try(window)
         @after << window
         comparison = Comparison.new(@before, @after)
-        return finish(:reverted, comparison.reason) if @after.size >= 2 && comparison.alarming?
-        return if @after.size < @windows
-        return finish(:reverted, comparison.reason) unless comparison.verdict == :better
+        return if @after.size < @windows && !(@after.size >= 2 && comparison.alarming?)
+        return finish(:reverted, comparison.reason) unless comparison.verdict == :better || @signature.departure(window)
 
         say("#{knob_named} #{@to} -> #{@from}: #{comparison.reason}; back, to see whether that was the step")
         go(@base, :check)
@@ -99,9 +99,11 @@ module Headway
         return if @again.size < @windows
 
         comparison = Comparison.new([*@before, *@again], @after, certainty: CERTAINTY)
-        return finish(:kept, comparison.reason) if comparison.verdict == :better
-
-        finish(:reverted, "it is the same without: #{comparison.reason}")
+        case comparison.verdict
+        when :better then finish(:kept, comparison.reason)
+        when :worse then finish(:reverted, comparison.reason)
+        else finish(:reverted, "it is the same without: #{comparison.reason}")
+        end
       end
 
       private
@@ -113,6 +115,7 @@ module Headway
       end
 
       def settle(values)
+        @signature = nil if values != @base
         @base = @set = values
         watch_anew
       end
@@ -181,13 +184,13 @@ module Headway
       def start_over(departure)
         say("the work has changed: #{departure}")
         abandon("the work changed meanwhile")
-        watch_anew unless @unsettled
+        watch_anew
         forget
       end
 
       # @return [String, :maybe, nil]
       def departed(window)
-        departure = @signature&.departure(window, same_setting: @set == @base)
+        departure = @signature&.departure(window)
         @departures = departure ? @departures + 1 : 0
         departure && (@departures < DEPARTURES ? :maybe : departure)
       end

@@ -4,8 +4,8 @@ require_relative "window"
 
 module Headway
   class Autotune
-    # What windows say of the work itself, whatever the setting: how long a work needs the GVL and how long it is suspended, not how
-    # long it waits; and, where the setting is the same, how much of it comes. Tells when it has become other work.
+    # What windows of one setting say of the work itself: how long a work needs the GVL and how long it is suspended, not how long it
+    # waits, and how much of it comes. Tells when it has become other work, if the setting is the same.
     class Signature
       # The suspended part of a work's time moved by so much, or the time was this many times longer or shorter.
       SHARE_MOVED = 0.15
@@ -23,15 +23,14 @@ module Headway
       end
 
       # @param window [Window]
-      # @param same_setting [Boolean] else how much work comes may be the setting's doing
       # @return [String, nil] what is other
-      def departure(window, same_setting:)
+      def departure(window)
         before, now = needs(@running_s, @suspended_s), needs(window.running_s, window.suspended_s)
         if (now.last - before.last).abs > SHARE_MOVED
           format("a work is suspended for %<now>d %% of its time, not %<before>d %%", now: 100 * now.last, before: 100 * before.last)
         elsif apart?(now.first, before.first, NEED_FACTOR)
           format("a work takes %<now>.4g ms without its waits, not %<before>.4g", now: 1000 * now.first, before: 1000 * before.first)
-        elsif same_setting && apart?(window.per_s, @per_s, RATE_FACTOR)
+        elsif apart?(window.per_s, @per_s, RATE_FACTOR)
           format("%<now>.4g works come a second, not %<before>.4g", now: window.per_s, before: @per_s)
         end
       end
