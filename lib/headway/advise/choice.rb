@@ -6,7 +6,8 @@ module Headway
   module Advise
     # Chooses: of the settings that meet what is to be met (with none: all that keep up) those that do most, within a few per cent;
     # of these the least latency, unless latency was what had to be met; of these the cheapest. Cheap is few processes, then few
-    # threads, then little change; or, where nothing meets it, little latency.
+    # threads, then little change; or, where nothing meets it, little latency. What was recorded stays where nothing is surer or
+    # gains anything.
     class Choice
       SAME_RATE = 0.03
       SAME_LATENCY = 0.10
@@ -15,9 +16,11 @@ module Headway
       # Of the bootstrap samples: fewer, and the next cheapest is looked at, so many of them.
       LIKELY = 0.7
       LOOKS = 8
+      # By so many of the samples a setting must be likelier to meet what the current one only just misses.
+      SURER = 0.2
       # Figures that differ by less are the same.
       SAME = 0.01
-      private_constant :SAME_RATE, :SAME_LATENCY, :WORTH, :LOOKS, :SAME
+      private_constant :SAME_RATE, :SAME_LATENCY, :WORTH, :LOOKS, :SURER, :SAME
 
       # @return [Predict::Figures]
       attr_reader :recommended, :current
@@ -73,7 +76,9 @@ module Headway
 
       def choose(order)
         best = order.first
-        @recommended = best && !keep_current?(best) ? likely(order) : @current
+        best = nil if best && keep_current?(best)
+        best &&= likely(order)
+        @recommended = best.nil? || no_surer?(best) ? @current : best
         other = order.find { |figures| unlike?(figures.setting, @recommended.setting) && figures.setting != @current.setting && !same?(figures) }
         @next_best = other && closely(other.setting)
       end
@@ -104,7 +109,7 @@ module Headway
         surest
       end
 
-      def sure(figures) = sureness(figures) || 1
+      def sure(figures) = sureness(figures) || (meets?(figures) ? 1 : 0)
 
       def unlike?(one, other)
         one.processes != other.processes || one.policy != other.policy || one.quantum_ms != other.quantum_ms
@@ -118,6 +123,14 @@ module Headway
         return false if @slos.any? && sure(@current) < LIKELY
 
         rate_gain(best) < WORTH && (@slos.any? || latency_gain(best) < SAME_LATENCY)
+      end
+
+      # As open as whether the current one meets it; and the setting isn't likely to meet it with fewer processes, or to do more, either.
+      def no_surer?(best)
+        return false if @slos.empty? || @meeting.empty? || !@current_allowed || @current.overloaded?
+        return false if sure(best) - sure(@current) >= SURER
+
+        sure(best) < LIKELY || (best.setting.processes >= @current.setting.processes && rate_gain(best) < WORTH)
       end
 
       def rate_gain(best) = @current.setting.rate ? 0 : (best.requests_per_s / @current.requests_per_s) - 1

@@ -56,6 +56,8 @@ module Headway
         if !@choice.possible? then impossible
         elsif @choice.already_right? && @grounds.saturated?
           "No setting helps: what is waited for outside of Ruby is saturated. Leave yours, #{setting}, and look there."
+        elsif @choice.already_right? && !@choice.meets?(@choice.recommended)
+          "No setting is clearly surer to meet #{goal} than yours, #{setting}."
         elsif @choice.already_right? then "Your setting is already right: #{setting}#{", it meets #{goal}" if @slos.any?}."
         else "#{@doubt ? "Try" : "Use"} #{setting}#{" to meet #{goal}" if @slos.any?}, instead of #{@choice.current.setting}."
         end
