@@ -54,6 +54,18 @@ class AdviseTest < PredictCase
     assert_equal "headway advise after --slo p99=10ms", object["verify"].last
   end
 
+  # A heavy request takes 110 ms with any setting; the light ones would wait for a thread if there were few.
+  def test_what_meets_nothing_with_fewer_threads_is_no_cheaper_where_it_takes_longer
+    path = write(one_thread(400, names: { 1 => "light", 2 => "heavy" }, cpus: 1) { |i| i % 20 == 0 ? [2, 5, 100, 5] : [1, 0.2, 40, 0.2] })
+    object = json_of("advise", path, "--rate", "40", "--slo", "heavy:mean=20ms")
+
+    assert_equal false, object["met"]
+    least = json_of("predict", path, "--rate", "40", "--threads", "8")["predictions"].last
+    %w[mean_ms p50_ms p95_ms p99_ms].each do |key|
+      assert_operator object.dig("recommended", key, "median"), :<=, 1.1 * least.dig(key, "median"), key
+    end
+  end
+
   # It waits 90 % of the time, but for the GVL: more threads would change nothing.
   def test_waiting_for_the_gvl_is_no_io
     encoder = TraceEncoder.new(policy: "observe", cpus: 1).strings(1 => "job")

@@ -5,8 +5,8 @@ require_relative "../advise"
 module Headway
   module Advise
     # Chooses: of the settings that meet what is to be met (with none: all that keep up) those that do most, within a few per cent;
-    # of these the least latency, unless latency was what had to be met; of these the cheapest. Cheap is few processes, then few
-    # threads, then little change; or, where nothing meets it, little latency. What was recorded stays where nothing is surer or
+    # of these the least latency, unless latency was what had to be met and is; of these the cheapest. Cheap is few processes, then
+    # few threads, then little change; or, where nothing meets it, to come near. What was recorded stays where nothing is surer or
     # gains anything.
     class Choice
       SAME_RATE = 0.03
@@ -140,7 +140,7 @@ module Headway
       def ranked(looks, current)
         quick, slow = current.rate ? [looks, []] : looks.partition { |figures| figures.requests_per_s >= (1 - SAME_RATE) * looks.map(&:requests_per_s).max }
         least = quick.map { |figures| latency(figures) }.min
-        alike, worse = @slos.any? ? [quick, []] : quick.partition { |figures| latency(figures) <= (1 + SAME_LATENCY) * least }
+        alike, worse = @slos.any? && @possible ? [quick, []] : quick.partition { |figures| latency(figures) <= (1 + SAME_LATENCY) * least }
         alike.sort_by { |figures| cost(figures, current) } + worse.sort_by { |figures| latency(figures) } +
           slow.sort_by { |figures| -figures.requests_per_s }
       end
@@ -181,7 +181,7 @@ module Headway
       def cost(figures, current)
         setting = figures.setting
         changes = %i[threads policy quantum_ms].count { |key| setting.public_send(key) != current.public_send(key) }
-        [setting.processes, setting.threads, @possible ? changes : latency(figures), changes]
+        [setting.processes, setting.threads, @possible ? changes : excess(figures), changes]
       end
     end
   end
