@@ -187,6 +187,13 @@ class AdviseTest < PredictCase
     end
   end
 
+  def test_one_of_a_kind_is_called_so
+    one = setting(1)
+    assert_equal ["start 1 process instead of 2", "use 1 thread instead of 5"], changes_of("ruby app.rb", setting(5).with(processes: 2), one).words
+    File.write(File.join(@directory, "mine.yml"), ":concurrency: 5\nproduction:\n  :concurrency: 9\n")
+    assert_includes changes_of("sidekiq -C mine.yml", setting(5), one).words, "see that mine.yml makes 1 thread of 5: it has several counts"
+  end
+
   # What Bundler found, it has to find again; the application's own bin/puma does so itself.
   def test_the_command_to_verify_with_runs
     changes = ->(command) { changes_of(command, setting(5), setting(3)).run("-x") }
@@ -348,10 +355,11 @@ class AdviseTest < PredictCase
     assert_nil json_of("advise", path, "--max-threads", "1", "--cores", "1")["doubt"]
   end
 
-  def test_where_something_outside_is_saturated_no_setting_helps
+  # Whether they wait inside of Ruby, for a Mutex, or outside, a trace doesn't tell.
+  def test_where_what_is_waited_for_is_saturated_no_setting_helps
     status, out, = run_cli("advise", write(saturated))
     assert_equal 0, status
-    assert_match(/\ANo setting helps: what is waited for outside of Ruby is saturated\. Leave yours, 1 x 4 stock/, out)
+    assert_match(/\ANo setting helps: what is waited for \(a pool of connections, a Mutex, a busy database\) is saturated\. Leave yours, 1 x 4 stock/, out)
   end
 
   def test_a_file_in_another_encoding_is_taken_as_it_is

@@ -51,9 +51,9 @@ module Headway
       def words
         words = environment_words
         words << "start it as #{command}" if on_line.any? { |what, count| @from.public_send(what) != count }
-        words << "start #{@to.processes} processes instead of #{@from.processes}" if processes? && !@server&.processes
-        words << "use #{@to.threads} threads instead of #{@from.threads}" if threads? && !@server
-        words << "see that #{@server.file} makes #{@to.threads} threads of #{@from.threads}: it has several counts" if threads? && several?
+        words << "start #{counted(@to.processes, "process", "es")} instead of #{@from.processes}" if processes? && !@server&.processes
+        words << "use #{counted(@to.threads, "thread")} instead of #{@from.threads}" if threads? && !@server
+        words << "see that #{@server.file} makes #{counted(@to.threads, "thread")} of #{@from.threads}: it has several counts" if threads? && several?
         words << "see that pools of connections (database, Redis) have #{@to.threads} for each process" if @to.threads > @from.threads
         words << "see that the server starts Headway: #{starting} (headway run does it for you)" if to_headway? && !headway_there?
         words
@@ -66,6 +66,8 @@ module Headway
       def run(options) = "#{"bundle exec " if bundled?("headway")}headway run #{options} -- #{command}"
 
       private
+
+      def counted(number, thing, ending = "s") = "#{number} #{thing}#{ending unless number == 1}"
 
       # Counts that the command line has.
       def on_line = %i[threads processes].select { |what| @line.count?(what) }.to_h { |what| [what, @to.public_send(what)] }

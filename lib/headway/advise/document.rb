@@ -55,7 +55,8 @@ module Headway
         goal = @slos.join(", ")
         if !@choice.possible? then impossible
         elsif @choice.already_right? && @grounds.saturated?
-          "No setting helps: what is waited for outside of Ruby is saturated. Leave yours, #{setting}, and look there."
+          "No setting helps: what is waited for (a pool of connections, a Mutex, a busy database) is saturated. Leave yours, #{setting}, and look " \
+            "there."
         elsif @choice.already_right? && !@choice.meets?(@choice.recommended)
           "No setting is clearly surer to meet #{goal} than yours, #{setting}."
         elsif @choice.already_right? then "Your setting is already right: #{setting}#{", it meets #{goal}" if @slos.any?}."

@@ -52,7 +52,7 @@ module Headway
         crowd = crowd(setting) and return crowd
         return if setting.all_threads <= @at_once
 
-        if saturated? then "something outside is saturated: delays got #{grown} times as long with #{crowded} times as many at a time"
+        if saturated? then "what is waited for is saturated: delays got #{grown} times as long with #{crowded} times as many at a time"
         elsif delays_grow? then "delays depend on load: #{grown} times as long with #{crowded} times as many at a time"
         elsif setting.all_threads > TIMES_MOST * @at_once
           "recorded with #{@at_once} at a time: #{setting.all_threads} are too far from that"
@@ -151,8 +151,8 @@ module Headway
       def growing
         return unless delays_grow?
 
-        "#{saturated? ? "something outside is saturated (delays are " : "delays grow with load ("}#{grown} times as long with #{crowded} times as many at a time): no setting with more than " \
-          "#{@at_once} threads is predicted, and those with fewer may come out too slow"
+        "#{saturated? ? "what is waited for is saturated (delays are " : "delays grow with load ("}#{grown} times as long with #{crowded} times " \
+          "as many at a time): no setting with more than #{@at_once} threads is predicted, and those with fewer may come out too slow"
       end
 
       def rare
