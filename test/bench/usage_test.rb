@@ -59,6 +59,17 @@ class BenchUsageTest < Minitest::Test
     end
   end
 
+  # At once, or only when it is measured.
+  def test_an_address_that_answers_with_an_error
+    answering(503) { |url| assert_wrong(/URL is #{url}, which answers with status 503/, "io", "--arms", "stock", env: { "URL" => url }) }
+    answering(302, 200, 500) do |url|
+      result = said("io", "--arms", "stock", env: { "URL" => url, "REQ" => "1" })
+      assert_equal [1, ""], [result.status, result.out], result.err
+      assert_match(%r{\Aio 1/\d: .*\nheadway: io failed: .*#{url} answers with status 500 \(RuntimeError\)\n\z}, result.err)
+    end
+    answering("x") { |url| assert_match(/cannot be reached: wrong status line/, said("io", "--arms", "stock", env: { "URL" => url }).err) }
+  end
+
   def test_arms_of_another_benchmark
     assert_wrong(/no arm "stock": give any of no_hook, thread_per_op/, "offload", "--arms", "stock")
   end
@@ -73,6 +84,23 @@ class BenchUsageTest < Minitest::Test
   end
 
   private
+
+  # Answers each request with the next status, and the last one from then on.
+  def answering(*statuses)
+    TCPServer.open("127.0.0.1", 0) do |server|
+      answers = Thread.new do
+        loop do
+          socket = server.accept
+          nil until [nil, "\r\n"].include?(socket.gets)
+          socket.write("HTTP/1.1 #{statuses.one? ? statuses.first : statuses.shift} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+          socket.close
+        end
+      end
+      yield "http://127.0.0.1:#{server.addr[1]}/"
+    ensure
+      answers.kill.join
+    end
+  end
 
   def said(*arguments, env: {})
     before = ENV.to_h

@@ -43,18 +43,20 @@ module Headway
 
       def threads = [config["concurrency"], config["requests"]].min
 
-      # Asks once before anything is measured: an address that doesn't answer is the commonest mistake.
+      # Asks once before anything is measured: an address that doesn't answer, or answers with an error, is the commonest mistake.
       def reach(text)
         uri = URI.parse(text)
         raise URI::InvalidURIError unless uri.is_a?(URI::HTTP) && uri.host
 
-        Net::HTTP.start(uri.host, uri.port, use_ssl: uri.scheme == "https", open_timeout: 10, read_timeout: 30) do |http|
-          http.request(Net::HTTP::Get.new(uri))
+        status = Net::HTTP.start(uri.host, uri.port, use_ssl: uri.scheme == "https", open_timeout: 10, read_timeout: 30) do |http|
+          http.request(Net::HTTP::Get.new(uri)).code
         end
+        raise UsageError, "URL is #{text}, which answers with status #{status}: give one that answers with 2xx or 3xx" if status.match?(/\A[^23]/)
+
         yield
       rescue URI::InvalidURIError
         raise UsageError, "URL is #{text.inspect}: give one such as http://127.0.0.1:3000/"
-      rescue SystemCallError, SocketError, Timeout::Error, EOFError, OpenSSL::SSL::SSLError, Net::ProtocolError => e
+      rescue SystemCallError, SocketError, Timeout::Error, EOFError, OpenSSL::SSL::SSLError, Net::ProtocolError, Net::HTTPBadResponse => e
         raise Error, "#{text} cannot be reached: #{e.message}"
       end
     end

@@ -8,10 +8,12 @@ require "net/http"
 require "uri"
 require_relative "measure"
 
+# What fails at once isn't fast.
 def get(uri)
-  Net::HTTP.start(uri.host, uri.port, use_ssl: uri.scheme == "https", open_timeout: 10, read_timeout: 30) do |http|
-    http.request(Net::HTTP::Get.new(uri)).body
+  status = Net::HTTP.start(uri.host, uri.port, use_ssl: uri.scheme == "https", open_timeout: 10, read_timeout: 30) do |http|
+    http.request(Net::HTTP::Get.new(uri)).code
   end
+  raise "#{uri} answers with status #{status}" if status.match?(/\A[^23]/)
 end
 
 config = JSON.parse(ARGV.fetch(0))
