@@ -145,6 +145,7 @@ class BenchServingTest < Minitest::Test
   def test_bad_usage
     { %w[--nope] => /--nope/, %w[more] => /"more"/, %w[--loads 0] => /--loads is 0: give percent from 1 to 99/,
       %w[--app nope] => /--app is "nope": give bench or shop/, %w[--requests x] => /--requests x: give/, %w[--arms nope] => /no arm "nope"/,
+      %w[--arms stock,priority-3] => /no arm "priority-3": give any of stock, timeslice10, headway, headway-poll,/,
       %w[--only nginx] => /--only is "nginx": give some of puma,sidekiq,trivial/,
       %w[--threads 0] => /--threads is 0: give/,
       %w[--write /nonexistent/x.md] => %r{cannot write /nonexistent/x.md} }.each do |argv, pattern|

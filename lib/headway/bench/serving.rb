@@ -164,6 +164,7 @@ module Headway
 end
 
 require_relative "serving/gems"
+require_relative "serving/served_arm"
 require_relative "serving/turns"
 require_relative "serving/pairs"
 require_relative "serving/puma"

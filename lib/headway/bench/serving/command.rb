@@ -136,7 +136,7 @@ module Headway
 
         # What cannot run here is left out, and said.
         def arms
-          @able ||= Arm.choose(@arms, interpreter).reject { |arm| arm.trouble&.tap { warn "#{arm.name} is left out: #{_1}" } }
+          @able ||= ServedArm.choose(@arms, interpreter).reject { |arm| arm.trouble&.tap { warn "#{arm.name} is left out: #{_1}" } }
           @able.any? ? @able : raise(UsageError, "none of these arms can run here")
         end
 

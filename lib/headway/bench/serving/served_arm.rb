@@ -1,0 +1,13 @@
+# frozen_string_literal: true
+
+module Headway
+  module Bench
+    class Serving
+      # What a server can run under. Its threads are made by Puma or Sidekiq and have the priority those give them: an arm that is nothing
+      # but a priority would be stock by another name.
+      class ServedArm < Arm
+        KINDS = Arm::KINDS.reject { |_, kind| kind.key?(:priority) }.freeze
+      end
+    end
+  end
+end
