@@ -24,6 +24,19 @@ class ValidationTest < PredictCase
     assert_match(/^\| 2 × 5 \| fair \| 100 \|/, Validation::Report.new(validation, "bin/validate").to_markdown)
   end
 
+  # It starts for longer than it is measured.
+  def test_a_process_that_is_slow_to_start_is_measured_for_as_long
+    slow = File.join(@directory, "slow.rb")
+    File.write(slow, "sleep 4")
+    before = ENV["RUBYOPT"]
+    validation = Validation.new(@directory, seconds: 0.5)
+    ENV["RUBYOPT"] = [*before, "-r#{slow}"].join(" ")
+    latencies = validation.send(:run, Validation::BASE, 1)
+    assert_operator latencies.values.sum(&:size), :>, 0
+  ensure
+    ENV["RUBYOPT"] = before
+  end
+
   def test_one_that_was_broken_off_goes_on
     File.rename(orders, File.join(@directory, "base.headway"))
     predictions, measured = %w[predictions.json measured.jsonl].map { |name| File.join(@directory, name) }
@@ -69,7 +82,7 @@ class ValidationTest < PredictCase
   def validated(seconds)
     @validated = Dir.mktmpdir("of-#{seconds}-s", @directory)
     grid = { threads: [5], processes: [2], quantum_ms: [100], policy: [:fair] }
-    Validation.new(@validated, grid:, seconds:, runs: 1, start_in: 1.5).call
+    Validation.new(@validated, grid:, seconds:, runs: 1).call
   rescue Headway::Bench::Error
     raise if seconds >= 9
 

@@ -40,6 +40,14 @@ module Headway
         JSON.parse(line)
       end
 
+      # @param line [Object] what a process that waits for it reads
+      # @return [void]
+      def tell(line)
+        @input.puts(line)
+      rescue Errno::EPIPE
+        raise Error, failure(@errors.read)
+      end
+
       # @return [Hash] the last line, once the process has ended
       def result(limit_s)
         output, errors = drain(limit_s)

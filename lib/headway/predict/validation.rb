@@ -18,6 +18,7 @@ module Headway
       BASE = Setting.new(processes: 1, threads: 5, policy: :stock, quantum_ms: 100, rate: nil)
       FULL = { threads: [1, 2, 3, 5, 8, 16], processes: [1, 2], quantum_ms: [10, 100], policy: %i[stock fair] }.freeze
       QUICK = { threads: [1, 5, 16], processes: [1, 2], quantum_ms: [100], policy: %i[stock fair] }.freeze
+      BOOT_LIMIT_S = 60
       KEYS = %w[requests_per_s mean_ms p50_ms p99_ms].freeze
       # What is allowed: of the setting that was recorded; of other threads, processes or quanta; of another policy.
       LIMITS = { same: { "requests_per_s" => 2, "p50_ms" => 5 },
@@ -58,14 +59,12 @@ module Headway
       # @param directory [String] where the trace, the predictions and what is measured go; or are
       # @param seconds [Numeric] a measurement takes
       # @param runs [Integer] of each setting, interleaved
-      # @param start_in [Numeric] seconds the processes have to start in before they begin together
       # @param minutes [Numeric, nil] after which it stops measuring
       # @yieldparam text [String] what goes on
-      def initialize(directory, grid: FULL, seconds: 10, runs: 3, start_in: 2.5, minutes: nil, &progress)
+      def initialize(directory, grid: FULL, seconds: 10, runs: 3, minutes: nil, &progress)
         @directory = directory
         @seconds = seconds
         @runs = runs
-        @start_in = start_in
         @minutes = minutes
         @progress = progress || ->(_) {}
         @settings = grid[:policy].product(grid[:quantum_ms], grid[:processes], grid[:threads]).map do |policy, quantum_ms, processes, threads|
@@ -178,12 +177,14 @@ module Headway
 
       # @return [Hash{String => Array<Float>}] latencies in milliseconds by class, of all processes
       def run(setting, seed, record: nil, seconds: @seconds)
-        start = now + @start_in
         children = Array.new(setting.processes) do |i|
-          arguments = [setting.threads, start, seconds, (seed * 10) + i].map(&:to_s)
+          arguments = [setting.threads, seconds, (seed * 10) + i].map(&:to_s)
           Bench::Child.new([*Bench::Interpreter.current.command, PROGRAM, *arguments], env: environment(setting, record))
         end
-        results = children.map { |child| child.result(@start_in + (seconds * 3) + 30) }
+        children.each { |child| child.first_line(BOOT_LIMIT_S) }
+        start = now
+        children.each { |child| child.tell(start) }
+        results = children.map { |child| child.result((seconds * 3) + 30) }
         results.reduce { |all, one| all.merge(one) { |_, a, b| a + b } }
       ensure
         children&.each(&:kill)

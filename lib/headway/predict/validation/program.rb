@@ -2,12 +2,13 @@
 
 # The program that `bin/validate` predicts and measures: threads that do one request after the other, most of them light (three short
 # computations, a wait after each) and a few heavy ones (one long computation, a wait). Computations are measured in CPU time of the
-# thread, waits are sleeps. Prints one line of JSON.
+# thread, waits are sleeps. Prints a line of JSON when it can begin, reads when to, in seconds of CLOCK_MONOTONIC, so that several
+# processes begin together however long each took to start, and prints a line of JSON at the end.
 #
-#   program.rb THREADS START SECONDS SEED    START: seconds of CLOCK_MONOTONIC, so that several processes begin together
+#   program.rb THREADS SECONDS SEED
 require "json"
 
-threads, start, seconds, seed = ARGV[0].to_i, ARGV[1].to_f, ARGV[2].to_f, ARGV[3].to_i
+threads, seconds, seed = ARGV[0].to_i, ARGV[1].to_f, ARGV[2].to_i
 warm_up = [seconds * 0.1, 0.5].max
 mark = defined?(Headway.mark) ? Headway.method(:mark) : ->(_name, &block) { block.call }
 
@@ -30,9 +31,10 @@ def heavy(random)
   sleep(random.rand(0.002..0.006))
 end
 
-from = start + warm_up
+puts JSON.generate(ready: true)
+$stdout.flush
+from = $stdin.gets.to_f + warm_up
 til = from + seconds
-sleep([start - now, 0].max)
 finished = Array.new(threads) do |i|
   Thread.new do
     random = Random.new((seed * 1_000) + i)
