@@ -21,6 +21,22 @@ module Headway
     # @param name [String]
     # @return [String] the path of a benchmark's program
     def self.program(name) = File.join(PROGRAMS, "#{name}.rb")
+
+    # Runs the block as what a program that measures is there for: see {CLI.guard}.
+    #
+    # @param name [String] of the program that says what was wrong
+    # @return [Integer] the exit status
+    def self.guard(name)
+      CLI.guard(name) do
+        yield
+        0
+      rescue UsageError => error
+        raise CLI::UsageError, error.message
+      rescue Error => error
+        CLI.say(error.message, name)
+        1
+      end
+    end
   end
 end
 

@@ -34,16 +34,24 @@ module Headway
     class << self
       # @param argv [Array<String>]
       # @return [Integer] the exit status
-      def call(argv)
-        status = dispatch(*argv)
+      def call(argv) = guard { dispatch(*argv) }
+
+      # What the block raises that is the user's to mend ends in one line. So does an output that can't be written, which shows only when
+      # the last of it is: Ruby itself says nothing of that at its end.
+      #
+      # @param name [String] of the program that says so
+      # @yieldreturn [Integer] an exit status
+      # @return [Integer] the exit status
+      def guard(name = "headway")
+        status = yield
         $stdout.flush
         status
       rescue UsageError, SettingError => error
-        bad_usage(error.message)
+        bad_usage(error.message, name)
       rescue Errno::EPIPE
         1 # the reader of our output has gone, as `head` does
       rescue Errno::ENOSPC, Errno::EDQUOT, Errno::EFBIG, Errno::EIO => error
-        bad_usage("cannot write the output: #{Reason.of(error)}")
+        bad_usage("cannot write the output: #{Reason.of(error)}", name)
       rescue Interrupt
         INTERRUPTED
       rescue StandardError => error
@@ -51,7 +59,7 @@ module Headway
         return INTERRUPTED if error.cause.is_a?(Interrupt)
         raise unless defined?(OptionParser::ParseError) && error.is_a?(OptionParser::ParseError)
 
-        bad_usage(error.message.lines.first.chomp)
+        bad_usage(error.message.lines.first.chomp, name)
       end
 
       # @return [String] the text of `headway --help`
@@ -65,10 +73,11 @@ module Headway
       # To stderr, which may be closed: nobody's exit status depends on that. Files that are told of may be called anything.
       #
       # @param text [String] a line
+      # @param name [String] of the program that says it
       # @return [void]
-      def say(text)
+      def say(text, name = "headway")
         require_relative "summary"
-        $stderr.puts "headway: #{Summary::Text.plain(text)}"
+        $stderr.puts "#{name}: #{Summary::Text.plain(text)}"
       rescue IOError, SystemCallError
         nil
       end
@@ -110,8 +119,8 @@ module Headway
         0
       end
 
-      def bad_usage(message)
-        say(message)
+      def bad_usage(message, name)
+        say(message, name)
         BAD_USAGE
       end
     end

@@ -70,6 +70,21 @@ class BenchUsageTest < Minitest::Test
     answering("x") { |url| assert_match(/cannot be reached: wrong status line/, said("io", "--arms", "stock", env: { "URL" => url }).err) }
   end
 
+  # What the programs in bin/ measured may have taken hours.
+  def test_an_output_that_cannot_be_written
+    skip "no /dev/full here" unless File.writable?("/dev/full")
+
+    { "bench/overview" => "Bench::Overview", "bench/serving" => "Bench::Serving", "predict/validation" => "Predict::Validation" }.each do |file, name|
+      result = Harness::RubyProcess.run("-e", <<~RUBY)
+        require "headway/#{file}/command"
+        $stdout.reopen("/dev/full", "w")
+        exit Headway::#{name}::Command.call(["--help"])
+      RUBY
+      assert_equal 2, result.status.exitstatus, result.to_s
+      assert_match(/\A[a-z-]+: cannot write the output: No space left on device\n\z/, result.err)
+    end
+  end
+
   def test_arms_of_another_benchmark
     assert_wrong(/no arm "stock": give any of no_hook, thread_per_op/, "offload", "--arms", "stock")
   end

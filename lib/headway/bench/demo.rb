@@ -11,15 +11,7 @@ module Headway
 
       # @param argv [Array<String>] where to write the picture
       # @return [Integer] the exit status
-      def self.call(argv)
-        new(argv.first).call
-        0
-      rescue Error => error
-        warn "headway: #{error.message}"
-        error.is_a?(UsageError) ? 2 : 1
-      rescue Interrupt
-        130
-      end
+      def self.call(argv) = Bench.guard("demo") { new(argv.first).call }
 
       # @param path [String] of the picture
       # @param quantum [Hash] settings of the benchmarks

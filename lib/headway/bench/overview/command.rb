@@ -9,18 +9,7 @@ module Headway
       class Command
         # @param argv [Array<String>]
         # @return [Integer] the exit status
-        def self.call(argv)
-          new.call(argv)
-          0
-        rescue OptionParser::ParseError, UsageError => error
-          warn "bench: #{error.message}"
-          2
-        rescue Error => error
-          warn "bench: #{error.message}"
-          1
-        rescue Interrupt
-          130
-        end
+        def self.call(argv) = Bench.guard("bench") { new.call(argv) }
 
         def initialize
           @rubies = []

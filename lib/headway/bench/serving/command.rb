@@ -17,18 +17,7 @@ module Headway
 
         # @param argv [Array<String>]
         # @return [Integer] the exit status
-        def self.call(argv)
-          new.call(argv)
-          0
-        rescue OptionParser::ParseError, UsageError => error
-          warn "bench-server: #{error.message}"
-          2
-        rescue Error => error
-          warn "bench-server: #{error.message}"
-          1
-        rescue Interrupt
-          130
-        end
+        def self.call(argv) = Bench.guard("bench-server") { new.call(argv) }
 
         def initialize
           @settings = {}

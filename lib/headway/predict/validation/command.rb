@@ -14,16 +14,11 @@ module Headway
         # @param argv [Array<String>]
         # @return [Integer] the exit status
         def self.call(argv)
-          new.call(argv)
-          0
-        rescue OptionParser::ParseError, SettingError => error
-          warn "validate: #{error.message.lines.first.chomp}"
-          2
-        rescue Bench::Error, Trace::Error => error
-          warn "validate: #{error.message}"
-          1
-        rescue Interrupt
-          130
+          Bench.guard("validate") do
+            new.call(argv)
+          rescue Trace::Error => error
+            raise Bench::Error, error.message
+          end
         end
 
         def initialize
