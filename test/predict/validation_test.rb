@@ -65,6 +65,17 @@ class ValidationTest < PredictCase
     assert_equal 4, report.to_svg.scan("<title>").size
   end
 
+  # Before hours of measuring, not after them.
+  def test_where_it_cannot_write
+    { ["--out", "/nonexistent/x.md"] => %r{cannot write /nonexistent/x\.md: No such file or directory$},
+      ["--out", File.join(@directory, "x.md"), "--dir", __FILE__] => /validation_test\.rb can't be used: File exists$/ }.each do |arguments, words|
+      _, err = capture_io { assert_equal 2, Validation::Command.call(arguments) }
+      assert_match words, err
+      assert_equal 1, err.lines.size
+    end
+    refute_path_exists File.join(@directory, "x.md")
+  end
+
   def test_bad_usage
     { ["--runs", "0"] => /--runs is 0/, ["--frob"] => /invalid option: --frob/, ["more"] => /more is not expected/,
       ["--minutes", "5"] => /--minutes needs --dir/ }.each do |arguments, words|

@@ -33,15 +33,18 @@ module Headway
           return puts(parser) if @help
           raise Bench::Error, Headway.unsupported_reason unless Headway.supported?
 
+          [@out, plot].each { |path| Bench::Picture.check(path) }
           validation = Validation.new(directory, **@options) { |text| warn "validate: #{text}" }.call
           report = Report.new(validation, words)
           File.write(@out, report.to_markdown)
-          File.write(File.join(File.dirname(@out), "validation.svg"), report.to_svg)
+          File.write(plot, report.to_svg)
           puts report.to_markdown[/^## In short\n.*?(?=^## Every)/m]
           puts "written: #{@out}"
         end
 
         private
+
+        def plot = File.join(File.dirname(@out), "validation.svg")
 
         # Without one of its own it begins anew.
         def directory

@@ -3,6 +3,7 @@
 require "fileutils"
 require "json"
 require_relative "../../draft"
+require_relative "../../reason"
 require_relative "../../settings"
 
 module Headway
@@ -12,7 +13,7 @@ module Headway
       class Kept
         # @param directory [String]
         # @param plan [Hash] what it is to do, of strings and numbers
-        # @raise [SettingError] the directory has one that does something else
+        # @raise [SettingError] the directory has one that does something else, or can't be used
         def initialize(directory, plan)
           FileUtils.mkdir_p(directory)
           @predictions, @measured, begun = %w[predictions.json measured.jsonl plan.json].map { |name| File.join(directory, name) }
@@ -22,6 +23,8 @@ module Headway
             raise SettingError, "#{directory} has a validation of other settings, or of another Ruby: give its options, or another directory"
 
           @figures = measured
+        rescue SystemCallError => error
+          raise SettingError, "#{directory} can't be used: #{Reason.of(error)}"
         end
 
         # @return [String, nil] the predictions as they were written down
