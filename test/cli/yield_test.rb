@@ -32,12 +32,14 @@ class YieldCommandTest < Minitest::Test
   def test_text_from_a_file_that_prepares_its_work
     in_directory do |directory|
       file = write(directory, "work.rb", "puts 'prepared'\ndata = 'x' * 100\nproc { puts data.sum }\n")
-      result = headway("yield", file, "--concurrency", "2", "--seconds", "0.03")
-      assert_quiet_success result
-      assert_match(/\Ayields +\d+\.\d % /, result.out)
-      assert_match(/by the wall clock, 1 thread against 2$/, result.out)
-      assert_match(/^threads +calls/, result.out)
-      refute_match(/prepared|12000/, result.out)
+      measured do
+        result = headway("yield", file, "--concurrency", "2", "--seconds", "0.03")
+        assert_quiet_success result
+        assert_match(/\Ayields +\d+\.\d % /, result.out)
+        assert_match(/by the wall clock, 1 thread against 2$/, result.out)
+        assert_match(/^threads +calls/, result.out)
+        refute_match(/prepared|12000/, result.out)
+      end
     end
   end
 
@@ -50,6 +52,23 @@ class YieldCommandTest < Minitest::Test
       assert_match(/^Other threads of this process computed for \d+ % of that time/, result.out)
       refute_match(/^threads|keep the GVL busy/, result.out)
       assert_match(/^threads +calls/, headway("yield", "-e", work, "--concurrency", "2", "--measure", "--seconds", "0.03").out)
+    end
+  end
+
+  # By the events of one thread all of it can overlap; the wall clock knows better.
+  def test_work_that_waits_for_one_mutex_is_not_said_to_gain_from_threads
+    work = ["-e", "($mutex ||= Mutex.new).synchronize { sleep 0.002 }", "--concurrency", "4", "--seconds", "0.03"]
+    contradiction = /\A4 threads did \d\.\d times as much as one, not [34]\.\d times as is predicted: .*\(a Mutex, .*--measure/
+    measured do
+      result = headway("yield", *work)
+      assert_quiet_success result
+      assert_match(contradiction, result.out)
+      refute_match(/^threads|threads keep|more gain nothing/, result.out)
+      result = headway("yield", *work, "--measure")
+      assert_match(contradiction, result.out)
+      refute_match(/threads keep|more gain nothing/, result.out)
+      assert_match(/^threads +calls/, result.out)
+      refute_match(/as is predicted/, headway("yield", "-e", "sleep 0.002", *work.drop(2)).out)
     end
   end
 

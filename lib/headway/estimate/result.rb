@@ -59,6 +59,7 @@ module Headway
           alone_s: over { 1.0 },
           ideal_s: over { 1.0 / threads },
           concurrent_s: over { |round| 1 / speedup(round, threads) },
+          predicted_speedup: predicted(threads)[:speedup],
           gained_pct: over { |round| 100 * WallClock.gained(*compared(round)) } }
       end
 

@@ -10,7 +10,12 @@ module Headway
       # Of work that starts threads, or has a pool of them compute: its own events know nothing of the GVL that those need.
       OTHERS = "Other threads of this process computed for %d %% of that time. What they do for the work counts as waiting here, though it " \
                "needs the GVL, too: so nothing can be said of how many threads pay. Measure what they do, or give --measure."
-      private_constant :BUSY_PCT, :OTHERS
+      # What the wall clock found at best, as a part of what the events predict: with less, these don't know what holds threads back.
+      CONTRADICTED = 0.7
+      CONTRADICTION = "%d threads did %.1f times as much as one, not %.1f times as is predicted: what they wait for takes fewer of them " \
+                      "at a time (a Mutex, a pool of connections), what they do gets slower beside others, or other programs had the cores. " \
+                      "What counts is what --measure measures."
+      private_constant :BUSY_PCT, :OTHERS, :CONTRADICTED, :CONTRADICTION
 
       # @param result [Hash] as it was printed as JSON
       def initialize(result)
@@ -21,7 +26,9 @@ module Headway
       def to_s
         return [yielded, "", call, OTHERS % others, *processes].join("\n") if others >= BUSY_PCT && !@result["measured"]
 
-        [yielded, "", call, knee, *busy, "", threads, *processes].join("\n")
+        contradicted = contradiction
+        [*contradicted, yielded, "", call, *(knee unless contradicted), *busy, *(["", threads] unless contradicted && !@result["measured"]),
+         *processes].join("\n")
       end
 
       private
@@ -47,6 +54,15 @@ module Headway
       end
 
       def ms(key) = Bench::Figure.duration(1000 * @result[key]["median"])
+
+      # By the best of the turns: the others may have been disturbed.
+      def contradiction
+        wall = @result["wall"]
+        predicted = wall["predicted_speedup"]["median"]
+        return if 1 / wall["concurrent_s"]["min"] >= CONTRADICTED * predicted
+
+        [format(CONTRADICTION, wall["threads"], 1 / wall["concurrent_s"]["median"], predicted), ""]
+      end
 
       def knee
         threads, core_threads = @result.values_at("knee_threads", "core_knee_threads").map { _1["median"] }
