@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The program that is watched, in a process of its own. Usage: program.rb ARM WORKLOAD. Reads the seconds of a turn from each line of its
-# input, works for so long and prints what it did, as JSON; at the end of the input, what the recording has.
+# The program that is watched, in a process of its own. Usage: program.rb ARM WORKLOAD. Says when it has started, reads the seconds of a
+# turn from each line of its input, works for so long and prints what it did, as JSON; at the end of the input, what the recording has.
 
 require "json"
 require "tmpdir"
@@ -96,6 +96,7 @@ Dir.mktmpdir do |directory|
   path = File.join(directory, "trace")
   arm.start(path)
   work = workload.new
+  tell(started: true)
   while (seconds = $stdin.gets)
     cpu = now(Process::CLOCK_PROCESS_CPUTIME_ID)
     rounds = work.run(Float(seconds))
