@@ -2,8 +2,9 @@
 
 require_relative "bench_process"
 require "harness/timing"
+require "tmpdir"
 
-# Ctrl-C leaves nothing running.
+# Ctrl-C leaves nothing running, and no file.
 class BenchInterruptTest < Minitest::Test
   include BenchProcess
   include Harness::Timing
@@ -21,6 +22,21 @@ class BenchInterruptTest < Minitest::Test
       assert_equal 130, Process.wait2(pid).last.exitstatus
       await("the children's end") { children.none? { File.exist?("/proc/#{_1}") } }
       assert_empty progress.read
+    end
+  end
+
+  def test_an_interrupt_leaves_no_file
+    Dir.mktmpdir do |directory|
+      IO.pipe do |progress, err|
+        command = [RbConfig.ruby, EXECUTABLE, *%w[bench offload --arms no_hook --fibers 1 --mib 1 --rounds 10000]]
+        pid = Process.spawn({ "TMPDIR" => directory }, *command, out: File::NULL, err: err)
+        err.close
+        assert_match(/offload 1/, progress.gets)
+        await("the file that is read") { Dir.glob("headway-bench*", base: directory).any? }
+        Process.kill(:INT, pid)
+        assert_equal 130, Process.wait2(pid).last.exitstatus
+        assert_empty Dir.glob("headway-bench*", base: directory)
+      end
     end
   end
 

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "tempfile"
+
 module Headway
   module Bench
     # Feature #20876's program: fibers that compress, beside one that ticks every millisecond; and what offload costs operations
@@ -31,9 +33,19 @@ module Headway
         end
       end
 
+      # A file that the programs read: they are killed when something is wrong, and would leave their own behind.
+      def prepare(_interpreter)
+        Tempfile.create("headway-bench", binmode: true) do |file|
+          file.write(Random.bytes(20_000))
+          file.flush
+          @twenty_kb = file.path
+          yield
+        end
+      end
+
       def measure(arm, _cell)
         limit_s = 120 + (config["fibers"] * config["mib"] * SECONDS_PER_MIB)
-        figures = run_program("offload", arm, config.merge("arm" => arm.name), limit_s:)
+        figures = run_program("offload", arm, config.merge("arm" => arm.name, "twenty_kb" => @twenty_kb), limit_s:)
         echoes?(arm) ? figures.merge("echo" => run_program("offload_echo", arm, config.merge("arm" => arm.name), limit_s:)) : figures
       end
 

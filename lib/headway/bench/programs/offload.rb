@@ -2,11 +2,10 @@
 
 # Fibers compress random bytes, and one ticks every millisecond: how long do they take, and how long does the loop stand still?
 # Then, if "small" is set, what short operations cost, in turns with and without the arm's hook (and Headway's scheduler of threads).
-# Usage: offload.rb '{"arm": "headway", "fibers": 6, "mib": 8, "small": true, "rounds": 15}'
+# Usage: offload.rb '{"arm": "headway", "fibers": 6, "mib": 8, "small": true, "rounds": 15, "twenty_kb": "/a/file/of/so/much"}'
 
 require "etc"
 require "json"
-require "tmpdir"
 require "zlib"
 require_relative "../../../headway"
 
@@ -98,7 +97,7 @@ end
 FILE = File.expand_path("offload.rb", __dir__)
 BYTES = Random.bytes(1 << 20)
 GLOB = File.expand_path("../../**/*", __dir__)
-TWENTY_KB = File.join(Dir.tmpdir, "headway-bench-#{Process.pid}")
+TWENTY_KB = config.fetch("twenty_kb")
 
 # name => [how often in a round, operation]
 SMALL = {
@@ -129,7 +128,6 @@ end
 def median(values) = values.sort[values.size / 2]
 
 def measure_small(pool, rounds)
-  File.binwrite(TWENTY_KB, BYTES[0, 20_000])
   SMALL.transform_values do |count, operation|
     pairs = Array.new(rounds) do |round|
       with = time(pool, count, operation) if round.even?
@@ -139,8 +137,6 @@ def measure_small(pool, rounds)
     end
     { us: median(pairs.map(&:first)), ratio: median(pairs.map(&:last)) }
   end
-ensure
-  File.delete(TWENTY_KB)
 end
 
 figures = measure_deflate(make_pool, config.fetch("fibers"), config.fetch("mib") << 20)
