@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "tmpdir"
+
+# The programs of a checkout, which are shell scripts.
+class CheckoutTest < Minitest::Test
+  ROOT = File.expand_path("..", __dir__)
+  # What is said before anything is set up.
+  SAYS_HOW = %w[bin/setup bin/smoke examples/rails_shop/run].freeze
+
+  def test_they_are_found_through_links
+    Dir.mktmpdir do |directory|
+      SAYS_HOW.each do |program|
+        File.symlink(File.join(ROOT, program), target = File.join(directory, "target"))
+        File.symlink("target", link = File.join(directory, "link"))
+        out, err, status = Open3.capture3(link, "--help", chdir: "/")
+        assert_equal ["", true], [err, status.success?], program
+        assert_match(/#{program}/, out)
+        File.unlink(target, link)
+      end
+    end
+  end
+
+  # The others find it in the same line.
+  def test_they_all_look_alike_for_the_checkout
+    programs = Dir[File.join(ROOT, "bin/*")].select { |path| File.file?(path) }
+    lines = programs.map { |path| File.readlines(path).grep(/\Aroot=/) }
+    assert_equal 1, lines.uniq.size, lines.uniq.inspect
+  end
+end
