@@ -23,10 +23,32 @@ class CheckoutTest < Minitest::Test
     end
   end
 
+  def test_a_ruby_below_a_directory_with_a_space_is_found
+    Dir.mktmpdir do |whole|
+      directory = File.join(File.realpath(whole), "of rubies")
+      Dir.mkdir(directory)
+      made_up = File.join(directory, "made_up.rb")
+      File.write(made_up, %(require "rbconfig"; RbConfig::CONFIG.update("bindir" => #{directory.dump}, "ruby_install_name" => "ruby")))
+      ruby = File.join(directory, "ruby")
+      File.write(ruby, %(#!/bin/sh\nexec "#{RbConfig.ruby}" -r "#{made_up}" "$@"\n))
+      File.chmod(0o755, ruby)
+      assert_includes sourced("suitable_rubies", "PATH" => "#{directory}:/usr/bin:/bin", "RUBY" => ruby).lines, "#{ruby}\n"
+    end
+  end
+
   # The others find it in the same line.
   def test_they_all_look_alike_for_the_checkout
     programs = Dir[File.join(ROOT, "bin/*")].select { |path| File.file?(path) }
     lines = programs.map { |path| File.readlines(path).grep(/\Aroot=/) }
     assert_equal 1, lines.uniq.size, lines.uniq.inspect
+  end
+
+  private
+
+  # What the programs' common part answers.
+  def sourced(command, **env)
+    out, err, status = Open3.capture3(env, "/bin/sh", "-euc", %(root=$1; . "$root/bin/support/rubies.sh"; #{command}), "test", ROOT)
+    assert_predicate status, :success?, err
+    out
   end
 end

@@ -27,7 +27,8 @@ ruby_candidates() {
   IFS=$old_ifs
 }
 
-# Prints "VERSION PATH" for a CRuby, and after it what it lacks, if anything. Any Ruby must be able to read this.
+# Prints version and path of a CRuby, and what it lacks, if anything, with a tab between them: paths have spaces. Any Ruby must be able
+# to read this.
 ruby_facts() {
   RUBYOPT= "$1" --disable=gems -rrbconfig -e '
     c = RbConfig::CONFIG
@@ -39,7 +40,7 @@ ruby_facts() {
       elsif !headers.all? { |directory, file| directory && File.file?(File.join(directory, file)) }
         "has no headers to build an extension with (ruby-dev, ruby-devel)"
       end
-    puts [RUBY_VERSION, File.realpath(File.join(c["bindir"], c["ruby_install_name"] + c["EXEEXT"])), lacks].compact.join(" ")
+    puts [RUBY_VERSION, File.realpath(File.join(c["bindir"], c["ruby_install_name"] + c["EXEEXT"])), lacks].compact.join("\t")
   ' 2>/dev/null </dev/null
 }
 
@@ -51,9 +52,7 @@ all_ruby_facts() {
 # The paths of the Rubies Headway can be built for, newest first. One of each minor version, the first on PATH: a
 # checkout has room for one compiled extension for each.
 suitable_rubies() {
-  all_ruby_facts | while read -r version path lacks; do
-    [ -n "$lacks" ] || printf '%s %s\n' "$version" "$path"
-  done | awk '{ split($1, part, "."); minor = part[1] "." part[2] } !seen[minor]++ { sub(/^[^ ]* /, ""); print }'
+  all_ruby_facts | awk -F '\t' 'NF == 2 { split($1, part, "."); if (!seen[part[1] "." part[2]]++) print $2 }'
 }
 
 # Points Bundler at this checkout's Gemfile for one Ruby, with everything it writes kept inside the checkout. Each Ruby
