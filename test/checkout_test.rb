@@ -36,6 +36,30 @@ class CheckoutTest < Minitest::Test
     end
   end
 
+  def test_bundler_is_found_whatever_is_called_bundle
+    Dir.mktmpdir do |directory|
+      shim = File.join(directory, "bundle")
+      File.write(shim, "#!/bin/sh\nexit 7\n")
+      File.chmod(0o755, shim)
+      ["/nonexistent", directory].each do |path|
+        assert_match(/^(Bundler version )?\d+\.\d+/, sourced(%(use_ruby "$RUBY"; "$ruby" "$bundle" --version), "PATH" => path, "RUBY" => RbConfig.ruby))
+      end
+    end
+  end
+
+  # A signal to the one is one to the other.
+  def test_bin_test_becomes_the_tests
+    Dir.mktmpdir do |directory|
+      File.write(test = File.join(directory, "own_test.rb"), "warn Process.pid")
+      IO.pipe do |said, err|
+        pid = Process.spawn({ "HEADWAY_IS_SET_UP" => "yes", "RUBY" => RbConfig.ruby }, File.join(ROOT, "bin/test"), test, err:)
+        err.close
+        assert_equal pid.to_s, said.read.lines.last&.chomp
+        assert_predicate Process.wait2(pid).last, :success?
+      end
+    end
+  end
+
   # The others find it in the same line.
   def test_they_all_look_alike_for_the_checkout
     programs = Dir[File.join(ROOT, "bin/*")].select { |path| File.file?(path) }

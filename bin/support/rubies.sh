@@ -62,20 +62,12 @@ use_ruby() {
   ruby=$1
   ruby_version=$("$ruby" -e 'print RUBY_VERSION')
   ruby_home="$root/.headway/$ruby_version"
+  # Its own: the one on PATH is no Ruby program under rbenv and the like, may be another Ruby's, or isn't there.
+  bundle=$("$ruby" -e 'print Gem.bin_path("bundler", "bundle")' 2>/dev/null) || bundle=
   export BUNDLE_GEMFILE="$ruby_home/Gemfile" BUNDLE_PATH="$root/vendor/bundle" BUNDLE_APP_CONFIG="$ruby_home/bundle"
   export BUNDLE_USER_CACHE="$root/.headway/cache" GEM_SPEC_CACHE="$root/.headway/specs"
   export BUNDLE_SILENCE_ROOT_WARNING=1 BUNDLE_DISABLE_VERSION_CHECK=1 BUNDLE_VERSION=system
   if [ -n "${with_test_gems-}" ]; then unset BUNDLE_WITHOUT; else export BUNDLE_WITHOUT=test; fi
-}
-
-# Every Ruby runs the `bundle` on PATH itself, as that program's own first line may name another Ruby; where there is
-# none on PATH, it runs the one that comes with it.
-bundle() {
-  if command -v bundle >/dev/null; then
-    "$ruby" -S bundle "$@"
-  else
-    "$ruby" -e 'load Gem.bin_path("bundler", "bundle")' -- "$@"
-  fi
 }
 
 # Gems' extensions are compiled by the compiler Ruby was built with. One newer than the assembler beside it (gcc 16, binutils 2.40)
