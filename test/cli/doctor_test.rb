@@ -46,6 +46,13 @@ class DoctorTest < Minitest::Test
     assert_equal "601 ns a hook event (168 to 1322, 3 measurements)", Headway::CLI::Doctor::Workings.send(:cost, [1322.0, 168.4, 601.0]).detail
   end
 
+  def test_how_late_is_told_in_the_unit_that_fits
+    require "headway/cli/doctor/check"
+    require "headway/cli/doctor/workings"
+
+    assert_equal "631 ms (at most 1.13 s, 3 naps)", Headway::CLI::Doctor::Workings.send(:text, [0.631, 1.1301, 0.00007])
+  end
+
   def test_the_environment_is_judged
     measured do
       result = headway("doctor", env: { "HEADWAY_POLICY" => "nope", "RUBY_THREAD_DEFAULT_QUANTUM_MS" => "20",

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "probe"
+require_relative "../../summary"
 
 module Headway
   module CLI
@@ -108,8 +109,8 @@ module Headway
           end
 
           def text(late)
-            figure = figure_ms(late)
-            format("%.3g ms (at most %.3g ms, %d naps)", *figure.values_at("median", "max", "n"))
+            median, max = Probe.figure(late, 9).values_at("median", "max").map { |seconds| Summary::Text.duration(seconds) }
+            "#{median} (at most #{max}, #{late.size} naps)"
           end
 
           def figure_ms(late)
