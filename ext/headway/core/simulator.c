@@ -111,11 +111,24 @@ next_computation_ns(const struct sim *sim)
 }
 
 static void
+pass_time(struct sim *sim, uint64_t at_ns)
+{
+    sim->work += (double)(at_ns - sim->now_ns) * sim->pace;
+    sim->now_ns = at_ns;
+}
+
+/* The warm-up ends by requests; where few come, or take long, by the time: else it would be over before anything was measured. Not at
+ * the next thing that happens, which may be what is counted. */
+static void
 pass_time_until(struct sim *sim, uint64_t at_ns)
 {
     if (at_ns <= sim->now_ns) return;
-    sim->work += (double)(at_ns - sim->now_ns) * sim->pace;
-    sim->now_ns = at_ns;
+    uint64_t warm_ns = SIM_BEGIN_NS + sim->set->longest_ns / 10;
+    if (!sim->measuring && at_ns > warm_ns) {
+        pass_time(sim, warm_ns);
+        sim_start_measuring(sim);
+    }
+    pass_time(sim, at_ns);
 }
 
 static void
@@ -127,7 +140,7 @@ comes_back(struct sim *sim, struct sim_timers *timers)
     sim_process_look_ahead(sim, t->process);
 }
 
-/* False: nothing happens any more. */
+/* False: nothing happens any more, as far as is simulated. */
 static bool
 step(struct sim *sim)
 {
@@ -135,23 +148,14 @@ step(struct sim *sim)
     uint64_t delay_ns = sim->delays.count ? sim->delays.heap[0].at : HW_NEVER;
     uint64_t computation_ns = next_computation_ns(sim);
     uint64_t others_ns = hw_earlier_ns(computation_ns, sim->next_arrival_ns);
-    if (process->next_ns <= delay_ns && process->next_ns <= others_ns) {
-        if (process->next_ns == HW_NEVER) return false;
-        pass_time_until(sim, process->next_ns);
-        sim_process_happen(sim, process);
-    }
-    else if (delay_ns <= others_ns) {
-        pass_time_until(sim, delay_ns);
-        comes_back(sim, &sim->delays);
-    }
-    else if (computation_ns <= sim->next_arrival_ns) {
-        pass_time_until(sim, computation_ns);
-        comes_back(sim, &sim->computations);
-    }
-    else {
-        pass_time_until(sim, sim->next_arrival_ns);
-        sim_arrive(sim);
-    }
+    uint64_t at_ns = hw_earlier_ns(process->next_ns, hw_earlier_ns(delay_ns, others_ns));
+    uint64_t end_ns = SIM_BEGIN_NS + sim->set->longest_ns;
+    pass_time_until(sim, hw_earlier_ns(at_ns, end_ns));
+    if (at_ns > end_ns) return false;
+    if (process->next_ns == at_ns) sim_process_happen(sim, process);
+    else if (delay_ns == at_ns) comes_back(sim, &sim->delays);
+    else if (computation_ns == at_ns) comes_back(sim, &sim->computations);
+    else sim_arrive(sim);
     return true;
 }
 
@@ -169,14 +173,16 @@ add_thread(struct sim *sim, struct sim_process *p, uint32_t track)
     if (sim->set->policy.kind != HW_OBSERVE) hw_scheduler_add(&p->scheduler, &t->record, HW_SUSPENDED, sim->now_ns);
 }
 
-/* Tracks begin anywhere, so that threads that repeat one aren't in step. */
 static void
 start_thread(struct sim *sim, struct sim_thread *t)
 {
-    bool repeats = t->track != NONE;
-    if (repeats) t->cycle = sim_random(&sim->random, sim->set->workload->tracks[t->track].requests);
-    if (!sim_take_next(sim, t)) sim_become_idle(sim, t, false);
-    else sim_begin_step(sim, t, false);
+    if (t->track != NONE) t->cycle = sim_random(&sim->random, sim->set->workload->tracks[t->track].requests);
+    if (!sim_take_next(sim, t)) {
+        sim_become_idle(sim, t, false);
+        return;
+    }
+    sim_skip_part(sim, t);
+    sim_begin_step(sim, t, false);
 }
 
 static uint32_t
@@ -249,10 +255,11 @@ static bool
 run(struct sim *sim, const atomic_bool *cancelled)
 {
     const struct hw_simulation *set = sim->set;
+    sim->phase = sim_random(&sim->random, UINT32_MAX);
     for (uint32_t i = 0; i < sim->thread_count; i++) start_thread(sim, &sim->threads[i]);
     for (uint32_t i = 0; i < set->processes; i++) sim_process_look_ahead(sim, &sim->processes[i]);
     if (set->rate_per_s > 0) sim->next_arrival_ns = sim->now_ns + sim_exponential_ns(&sim->arrivals, set->rate_per_s);
-    for (uint64_t steps = 0; sim->out->requests < set->requests && sim->now_ns - SIM_BEGIN_NS < set->longest_ns; steps++) {
+    for (uint64_t steps = 0; sim->out->requests < set->requests; steps++) {
         if (!step(sim) || sim->out->overloaded) break;
         if (steps % 4096 == 0 && cancelled && atomic_load_explicit(cancelled, memory_order_relaxed)) return false;
     }

@@ -3,8 +3,9 @@
  *
  * The VM: a ready queue served first come first served, a timer that ticks every 10 ms while somebody waits and takes the GVL from
  * whoever had it for a time slice of ticks. Cores are shared evenly by all that compute. Arrivals are closed (each thread takes the
- * next request at once) or open (Poisson; those that find no idle thread queue up in front of the pool, and their latency
- * counts from the arrival). Of several processes with idle threads the one with the most takes the next request. */
+ * next request at once, and begins in the middle of one) or open (Poisson; those that find no idle thread queue up in front of the
+ * pool, and their latency counts from the arrival). Of several processes with idle threads the one with the most takes the next
+ * request. */
 #ifndef HW_SIMULATOR_H
 #define HW_SIMULATOR_H
 

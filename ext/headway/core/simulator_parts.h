@@ -20,6 +20,7 @@ struct sim_thread {
 
     const struct hw_request *request;
     const struct hw_step *step, *end; /* still to come */
+    uint64_t skipped_ns;     /* of the next step, which it begins in the middle */
     bool after;              /* the request is done, what follows it isn't */
     uint64_t arrived_ns, wait_ns;
     uint64_t left_ns;        /* of a burst, when it next gets the GVL */
@@ -63,6 +64,7 @@ struct sim {
     struct hw_simulated *out;
     uint64_t now_ns;
     uint64_t random, arrivals; /* states: of the machine; of what comes when, which is the same whatever the setting */
+    uint32_t phase;          /* of the first thread in what it does first, of 2^32 */
     double work;             /* nanoseconds of CPU every computing thread has had: grows at `pace` */
     double pace;             /* of a thread: below 1 when more compute than there are cores */
     uint32_t computing;
@@ -94,6 +96,8 @@ uint64_t sim_exponential_ns(uint64_t *state, double rate_per_s);
 
 /* simulator_work.c */
 bool sim_take_next(struct sim *sim, struct sim_thread *thread); /* false: there is nothing to do */
+void sim_skip_part(struct sim *sim, struct sim_thread *thread); /* of what it has just taken */
+void sim_start_measuring(struct sim *sim);
 void sim_become_idle(struct sim *sim, struct sim_thread *thread, bool holds);
 void sim_begin_step(struct sim *sim, struct sim_thread *thread, bool holds);
 void sim_arrive(struct sim *sim);

@@ -21,15 +21,8 @@ draw(struct sim *sim)
     return sim->sample ? sim->sample[place] : place;
 }
 
-/* By requests; where few come, or take long, by the time: else it would be over before anything was measured. */
-static bool
-warm(const struct sim *sim)
-{
-    return sim->completed >= sim->set->warm_up || sim->now_ns - SIM_BEGIN_NS >= sim->set->longest_ns / 10;
-}
-
-static void
-start_measuring(struct sim *sim)
+void
+sim_start_measuring(struct sim *sim)
 {
     struct hw_simulated *out = sim->out;
     sim->measuring = true;
@@ -53,7 +46,7 @@ complete(struct sim *sim, struct sim_thread *t)
             sim->out->requests++;
         }
     }
-    if (!sim->measuring && warm(sim)) start_measuring(sim);
+    if (!sim->measuring && sim->completed >= sim->set->warm_up) sim_start_measuring(sim);
 }
 
 bool
@@ -72,6 +65,19 @@ sim_take_next(struct sim *sim, struct sim_thread *t)
     }
     else return false;
     return true;
+}
+
+/* Threads that do the same begin at parts of it that are evenly spread (by the golden ratio, whichever of them are in a process): in
+ * step they would complete nothing for long, and then all at once. */
+#define GOLDEN UINT32_C(2654435769)
+
+void
+sim_skip_part(struct sim *sim, struct sim_thread *t)
+{
+    uint64_t length_ns = 0;
+    for (const struct hw_step *step = t->step; step < t->end; step++) length_ns += step->length_ns;
+    t->skipped_ns = (uint64_t)((double)length_ns * (sim->phase + t->place * GOLDEN) * 0x1p-32);
+    while (t->step + 1 < t->end && t->skipped_ns >= t->step->length_ns) t->skipped_ns -= t->step++->length_ns;
 }
 
 /* -- what a thread does -------------------------------------------------------------------------------------------------- */
@@ -99,18 +105,20 @@ void
 sim_begin_step(struct sim *sim, struct sim_thread *t, bool holds)
 {
     const struct hw_step *step = t->step++;
+    uint64_t length_ns = step->length_ns - t->skipped_ns;
+    t->skipped_ns = 0;
     if (step->kind == HW_STEP_GVL) {
-        need_gvl(sim, t, holds, step->length_ns);
+        need_gvl(sim, t, holds, length_ns);
         return;
     }
     if (holds) sim_leave_gvl(sim, t, SIM_AWAY);
     if (step->kind == HW_STEP_DELAY) {
-        sim_away(t, &sim->delays, sim->now_ns + step->length_ns);
+        sim_away(t, &sim->delays, sim->now_ns + length_ns);
         return;
     }
     sim_compute(sim, 1);
-    sim->out->cpu_ns += step->length_ns;
-    sim_away(t, &sim->computations, (uint64_t)sim->work + step->length_ns);
+    sim->out->cpu_ns += length_ns;
+    sim_away(t, &sim->computations, (uint64_t)sim->work + length_ns);
 }
 
 void

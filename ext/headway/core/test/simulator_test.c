@@ -134,6 +134,23 @@ TEST(closed_threads_do_what_mean_value_analysis_says)
     }
 }
 
+/* Jobs of a minute, of which few are done: in step they would be so all at once, and one more or less of such a batch would decide. */
+TEST(threads_that_only_compute_do_the_same_however_many_they_are)
+{
+    for (unsigned threads = 1; threads <= 16; threads *= 2) {
+        begin();
+        request("job", MS(60e3), 0, 0);
+        set.threads = threads;
+        set.requests = UINT64_MAX;
+        set.warm_up = UINT64_MAX;
+        set.longest_ns = MS(3600e3);
+        simulate();
+        CHECK_EQUAL(MS(3240e3), out.elapsed_ns);
+        CHECK_NEAR(1 / 60.0, per_second(), 0.04); /* 54, and two in part */
+        clean_up();
+    }
+}
+
 /* M/D/1: S + load * S / (2 (1 - load)) */
 TEST(open_arrivals_queue_as_theory_says)
 {
@@ -291,7 +308,8 @@ TEST(cancelled_or_impossible_it_fails)
 }
 
 TESTS({ "one", one_thread_never_waits }, { "after", what_follows_a_request_costs_throughput_but_no_latency },
-      { "mva", closed_threads_do_what_mean_value_analysis_says }, { "open", open_arrivals_queue_as_theory_says },
+      { "mva", closed_threads_do_what_mean_value_analysis_says }, { "few", threads_that_only_compute_do_the_same_however_many_they_are },
+      { "open", open_arrivals_queue_as_theory_says },
       { "overload", too_many_arrivals_are_noticed }, { "cores", cores_are_shared },
       { "hog", beside_a_hog_requests_wait_for_slices_and_under_fair_they_do_not },
       { "quantum", the_quantum_policy_has_slices_of_its_length }, { "seed", a_seed_makes_a_run_repeatable },
