@@ -20,6 +20,7 @@ module Headway
       end
     end
 
+    autoload :Span, File.expand_path("predict/span", __dir__)
     autoload :Figures, File.expand_path("predict/figures", __dir__)
     autoload :Grounds, File.expand_path("predict/grounds", __dir__)
     autoload :Grid, File.expand_path("predict/grid", __dir__)
@@ -44,6 +45,10 @@ module Headway
     # @param workload [Workload]
     # @return [Setting] as recorded
     def recorded(workload) = Setting.new(**workload.setting, rate: recorded_rate(workload))
+
+    # @param rate [Float] requests a second
+    # @return [String] with one digit after the point, or of less than one two that say something
+    def per_second(rate) = rate >= 1 || rate.zero? ? rate.round(1).to_s : format("%.2g", rate)
 
     # @return [String] without a fraction that says nothing
     def number(value) = value == value.to_i ? value.to_i.to_s : value.to_s

@@ -71,6 +71,9 @@ module Headway
     # @return [String] and several
     def things = "#{thing}s"
 
+    # @return [Integer] of the machine that recorded
+    def cores = [typical_process[:cpus], 1].max
+
     # @return [Integer] recorded requests, or cycles
     def count = kinds.sum(&:count)
 
@@ -89,6 +92,14 @@ module Headway
 
     # @return [Integer] threads that go on beside requests, in each process
     def threads_beside = marked? ? tracks_of(@facts[:typical_process]) : 0
+
+    # @return [Float] bursts of those a second, in each process
+    def beside_per_s
+      return 0.0 unless marked?
+
+      cycles = @facts[:tracks].sum { |track| track[:process] == @facts[:typical_process] ? track[:cycles] : 0 }
+      cycles / ([typical_process[:wall], 1].max / 1e9)
+    end
 
     # @return [Integer] threads of the same pools that did none, in all processes
     def idle_threads = processes.sum { |process| process[:idle] }
@@ -145,9 +156,9 @@ module Headway
       quantum_ns = (set[:quantum_ms] * 1_000_000).round
       vm_slice_ns = set[:policy] == :stock ? quantum_ns : [quantum_ns, Settings::VM_SLICE_MS * 1_000_000].max
       set.slice(:processes, :threads, :seed, :resample, :requests).merge(
-        cores: set[:cores] || [typical_process[:cpus], 1].max, policy: POLICIES.fetch(set[:policy]),
+        cores: set[:cores] || cores, policy: POLICIES.fetch(set[:policy]),
         quantum_ns: quantum_ns, vm_slice_ns: vm_slice_ns, handover_ns: HANDOVER_NS, rate_per_s: set[:rate].to_f,
-        warm_up: set[:warm_up] || (set[:requests] / 10), longest_ns: (set[:longest_s] * 1_000_000_000).round
+        warm_up: set[:warm_up] || [set[:requests] / 10, set[:processes] * set[:threads]].max, longest_ns: (set[:longest_s] * 1_000_000_000).round
       )
     end
 

@@ -35,6 +35,14 @@ class AdviseTest < PredictCase
     assert_equal "set in the environment: HEADWAY_POLICY=fair", object["steps"].first
   end
 
+  # As much is done by one thread as by many, each of which takes as many times as long.
+  def test_jobs_that_only_compute_want_one_thread_for_each_core
+    object = json_of("advise", write(one_thread(60) { [1, 30_000, 0, 0] }))
+
+    assert_equal [2, 1], object["recommended"].values_at("processes", "threads")
+    assert_in_delta 2, object.dig("recommended", "requests_per_s", "median") / object.dig("current", "requests_per_s", "median"), 0.1
+  end
+
   def test_an_slo_that_cannot_be_met_is_answered_with_the_best_that_can_be
     object = json_of("advise", orders, "--rate", "10", "--slo", "p50=5ms")
     assert_equal false, object["met"]

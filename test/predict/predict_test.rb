@@ -77,6 +77,34 @@ class PredictTest < PredictCase
     assert json_of("predict", long, "--rate", "0.2")["predictions"].first["overloaded"]
   end
 
+  # In an hour few are done, of many threads' in step all at once.
+  def test_jobs_that_only_compute_are_done_no_faster_by_more_threads
+    path = write(one_thread(60) { [1, 60_000, 0, 0] }, "jobs.headway")
+    json_of("predict", path, "--threads", "1,2,8")["predictions"].each do |row|
+      assert_in_delta 1, 60 * row.dig("requests_per_s", "median"), 0.03
+      assert_in_delta row["threads"], row.dig("mean_ms", "median") / 60_000, 0.03 * row["threads"]
+      assert_in_delta 100, row["gvl_pct"], 0.1
+    end
+  end
+
+  def test_what_takes_longer_than_can_be_simulated_is_refused
+    hours = write(one_thread(60) { [1, 7_200_000, 0, 0] }, "hours.headway")
+    one, eight = json_of("predict", hours, "--threads", "1,8")["predictions"]
+    assert_in_delta 1, 7_200 * one.dig("requests_per_s", "median"), 0.03
+    why = /its requests take so long, or come so seldom, that \d+ are all that could be simulated in 28 hours/
+    assert_match(/\A#{why}\z/, eight["refused"])
+
+    events = (1..8).flat_map { |thread| [[ns(0), thread, :known, 1]] }
+    60.times do |i|
+      thread = (i % 8) + 1
+      events << [ns(7_200_000 * i), thread, :resumed] << [ns(7_200_000 * i), thread, :mark_begin, 1]
+      events << [ns(7_200_000 * (i + 1)), thread, :mark_end, 1] << [ns(7_200_000 * (i + 1)), thread, :preempted]
+    end
+    status, out, err = run_cli("advise", write(TraceEncoder.new.strings(1 => "job").events(*events).dropped(0, 0).end))
+    assert_equal [1, ""], [status, out]
+    assert_match(/\Aheadway: can't advise from this trace: #{why}\n\z/, err)
+  end
+
   def test_why_it_is_too_slow_is_said
     _, threads, = run_cli("predict", orders, "--rate", "400", "--threads", "1")
     _, gvl, = run_cli("predict", orders, "--rate", "700", "--threads", "8")

@@ -20,7 +20,7 @@ module Headway
       def initialize(workload, rate:, processes_most: nil, threads_most: nil, cores: nil)
         @workload = workload
         @current = Predict.recorded(workload).with(rate: rate)
-        cores ||= [workload.typical_process[:cpus], 1].max
+        cores ||= workload.cores
         @processes = ([*PROCESSES, @current.processes] & (1..[cores, @current.processes].max).to_a).uniq
         @processes.select! { |count| count <= processes_most } if processes_most
         @processes = [1] if @processes.empty?

@@ -66,7 +66,7 @@ module Headway
 
       def impossible
         if @choice.recommended.overloaded?
-          return "No setting keeps up with #{@choice.current.setting.rate.round(1)} #{@workload.things} a second: this needs more cores" \
+          return "No setting keeps up with #{Predict.per_second(@choice.current.setting.rate)} #{@workload.things} a second: this needs more cores" \
                  "#{", threads or memory than are allowed" if @choice.bounded?}."
         end
 
@@ -90,7 +90,7 @@ module Headway
         return ["too slow", "-", "-", "-", "-"] if figures.overloaded?
 
         values = %w[mean_ms p50_ms p95_ms p99_ms].map { |key| figures.samples(key).minmax.zip([figures.samples(key).first]) }
-        [figures.requests_per_s.round(1).to_s] + values.map { |(low, value), (high, _)| value ? "#{value.round(1)} (#{low.round(1)}–#{high.round(1)})" : "-" }
+        [Predict.per_second(figures.requests_per_s)] + values.map { |(low, value), (high, _)| value ? "#{value.round(1)} (#{low.round(1)}–#{high.round(1)})" : "-" }
       end
 
       def change
@@ -125,7 +125,7 @@ module Headway
         figures = @choice.recommended
         return if figures.overloaded? || figures.load.nil? || figures.load < FULL
 
-        "there is little headroom: #{figures.setting.rate.round(1)} arrivals a second are #{(100 * figures.load).round} % of what " \
+        "there is little headroom: #{Predict.per_second(figures.setting.rate)} arrivals a second are #{(100 * figures.load).round} % of what " \
           "#{figures.setting} can do, and with some more #{@workload.things} queue up (--rate tries it)"
       end
 
@@ -145,7 +145,7 @@ module Headway
 
       def arrivals
         rate = @choice.current.setting.rate
-        rate ? "arrivals at random, #{rate.round(1)} a second" : "threads that always find the next #{@workload.thing}"
+        rate ? "arrivals at random, #{Predict.per_second(rate)} a second" : "threads that always find the next #{@workload.thing}"
       end
 
       def verify

@@ -23,9 +23,11 @@ module Headway
           workload = Predict.open(words, "advise")
           options[:slos].each { |slo| slo.check(workload) }
           refusal = Headway::Predict::Grounds.new(workload).refusal
+          choice = choice(workload, options, processes_most) unless refusal
+          refusal ||= choice.current.refusal
           return Predict.cannot("advise", refusal) if refusal
 
-          Predict.show(advice(workload, options, processes_most), options[:json])
+          Predict.show(Headway::Advise::Document.new(workload, choice, options[:slos]), options[:json])
           0
         end
 
@@ -73,11 +75,10 @@ module Headway
           (memory / each).floor
         end
 
-        def advice(workload, options, processes_most)
+        def choice(workload, options, processes_most)
           rate = options[:rate] ? options[:rate].first : Headway::Predict.recorded_rate(workload)
           candidates = Headway::Advise::Candidates.new(workload, rate:, processes_most:, threads_most: options[:threads], cores: options[:cores])
-          choice = Headway::Advise::Choice.new(workload, candidates, options[:slos], **options.slice(:cores))
-          Headway::Advise::Document.new(workload, choice, options[:slos])
+          Headway::Advise::Choice.new(workload, candidates, options[:slos], **options.slice(:cores))
         end
       end
     end

@@ -25,8 +25,9 @@ module Headway
         @workload = workload
         @grounds = Grounds.new(workload)
         @rows = settings.map do |setting|
-          refusal = @grounds.refusal_of(setting)
-          Row.new(setting:, refusal:, figures: refusal ? nil : Figures.new(workload, setting, **options))
+          figures = Figures.new(workload, setting, **options) unless (refusal = @grounds.refusal_of(setting))
+          refusal ||= figures.refusal
+          Row.new(setting:, refusal:, figures: (figures unless refusal))
         end
       end
 
@@ -47,7 +48,7 @@ module Headway
 
       def recorded
         { **Predict.recorded(@workload).to_json_h, "requests" => @workload.count, "marked" => @workload.marked?,
-          "requests_per_s" => @workload.rate.round(3), "busy_pct" => (100 * @workload.busy).round(2),
+          "requests_per_s" => @workload.rate.round(6), "busy_pct" => (100 * @workload.busy).round(2),
           "classes" => @workload.kinds.map { |kind| kind_h(kind) } }
       end
 
@@ -64,7 +65,7 @@ module Headway
           "  #{kind.name}: #{kind.count}, #{ms(kind.mean_s * 1000)} ms each: " +
             parts.reject { |_, seconds| seconds.zero? }.map { |words, seconds| "#{words} #{ms(seconds * 1000)}" }.join(", ")
         end
-        ["Recorded: #{recorded}, #{@workload.rate.round(1)} #{@workload.things} a second, " \
+        ["Recorded: #{recorded}, #{Predict.per_second(@workload.rate)} #{@workload.things} a second, " \
          "#{recorded.rate ? "threads busy #{(100 * @workload.busy).round} % of the time" : "threads always busy"}",
          *kinds, "", "Times in milliseconds, with the range that the choice of #{@workload.things} recorded allows:"].join("\n")
       end
@@ -72,7 +73,7 @@ module Headway
       def lines_of(row)
         setting = row.setting
         words = [setting.processes.to_s, setting.threads.to_s, setting.policy.to_s, Predict.number(setting.quantum_ms),
-                 setting.rate ? "#{setting.rate.round(1)}/s" : "closed"]
+                 setting.rate ? "#{Predict.per_second(setting.rate)}/s" : "closed"]
         object = row.figures.to_json_h
         all = line(words + ["all"], object, overloaded(row) || range(object["requests_per_s"]), "#{row.figures.gvl_pct.round} %")
         kinds = object["classes"].size > 1 && !row.figures.overloaded? ? object["classes"].map { |kind| line(Array.new(5, "") + [kind["name"]], kind, "", "") } : []
@@ -102,9 +103,9 @@ module Headway
 
       def refusals = @rows.select(&:refusal).map { |row| "Refused: #{row.setting}: #{row.refusal}." }
 
-      # Three digits.
+      # Three digits, or two of what is next to nothing.
       def ms(value)
-        format(value >= 100 ? "%.0f" : value >= 10 ? "%.1f" : "%.2f", value)
+        format(value >= 100 ? "%.0f" : value >= 10 ? "%.1f" : value >= 0.1 ? "%.2f" : "%.2g", value)
       end
     end
   end

@@ -27,15 +27,19 @@ module Headway
         @workload = workload
         @setting = setting
         @cores = cores
+        @span = Span.new(workload, setting, cores:)
         closed = simulate(seed, REQUESTS, resample: false, rate: nil)
         @load = setting.rate && per_second(closed).positive? ? setting.rate / per_second(closed) : nil
         @overloaded = !@load.nil? && @load >= KEEPS_UP
         @main = setting.rate.nil? || @overloaded ? closed : simulate(seed, REQUESTS, resample: false)
-        @others = @overloaded ? [] : (1..replications).map { |i| simulate(seed + i, replicated, resample: true) }
+        @others = @overloaded || refusal ? [] : (1..replications).map { |i| simulate(seed + i, replicated, resample: true) }
       end
 
       # @return [Boolean] requests come faster than the setting can do them
       def overloaded? = @overloaded
+
+      # @return [String, nil] why these figures mean nothing
+      def refusal = @span.refusal(@main[:requests], busy: setting.rate.nil? || overloaded?)
 
       # @return [Float, nil] arrivals over what all threads can do when each takes the next request at once; nil: that is what they do
       attr_reader :load
@@ -60,7 +64,7 @@ module Headway
 
       # @return [Hash] of the JSON object
       def to_json_h
-        { **setting.to_json_h, "overloaded" => overloaded?, "load_pct" => @load && (100 * @load).round(1), "requests_per_s" => summary(rates),
+        { **setting.to_json_h, "overloaded" => overloaded?, "load_pct" => @load && (100 * @load).round(1), "requests_per_s" => summary(rates, 6),
           "gvl_pct" => gvl_pct.round(2), **latencies(nil),
           "classes" => @workload.kinds.map { |kind| { "name" => kind.name, **latencies(kind) } } }
       end
@@ -68,7 +72,7 @@ module Headway
       private
 
       def simulate(seed, requests, resample:, rate: @setting.rate)
-        @workload.simulate(**@setting.to_h, rate:, cores: @cores, seed:, resample:, requests:)
+        @workload.simulate(**@setting.to_h, rate:, cores: @cores, seed:, resample:, requests:, longest_s: @span.longest_s)
       end
 
       def replicated = @workload.count.clamp(REPLICATED.begin, REPLICATED.end)
@@ -85,11 +89,11 @@ module Headway
       def latencies(kind) = LEAST.keys.to_h { |key| [key, summary(samples(key, kind))] }
 
       # The value is that of all requests; min and max bound the interval.
-      def summary(samples)
+      def summary(samples, digits = 3)
         return { "median" => nil, "min" => nil, "max" => nil, "n" => 0 } if samples.empty?
 
         low, high = samples.minmax
-        { "median" => samples.first.round(3), "min" => low.round(3), "max" => high.round(3), "n" => samples.size }
+        { "median" => samples.first.round(digits), "min" => low.round(digits), "max" => high.round(digits), "n" => samples.size }
       end
     end
   end
