@@ -80,9 +80,13 @@ module Headway
     # @return [Hash] of the process with the most requests
     def typical_process = @facts[:processes][@facts[:typical_process]]
 
-    # @return [Array<Hash>] processes that did requests
+    # @return [Array<Hash>] processes that did requests; without marks those that didn't only wait
     def processes
-      marked? ? @facts[:processes].select { |process| process[:requests].positive? } : @facts[:processes]
+      @processes ||=
+        if marked? then @facts[:processes].select { |process| process[:requests].positive? }
+        elsif @facts[:tracks].empty? then @facts[:processes]
+        else @facts[:processes].values_at(*@facts[:tracks].map { |track| track[:process] }.uniq)
+        end
     end
 
     # @return [Integer] threads in each process that did them

@@ -183,6 +183,23 @@ class PredictTest < PredictCase
     assert_match(/no requests are marked/, object["cautions"].first)
   end
 
+  # Two forked ones that compute half of the time, and their parent, which waits for them: its file comes first, or last.
+  def test_without_marks_a_process_that_only_waits_counts_as_none
+    { "a" => 0, "b" => 50, "c" => 50 }.each_with_index do |(name, busy_ms), i|
+      encoder = TraceEncoder.new(policy: "observe", pid: 100 + i).thread(1, name == "a" ? "parent" : "child")
+      events = [[ns(0), 1, :known, 2], [ns(1), 1, :suspended]]
+      100.times { |k| events << [ns(100 * (k + 1)), 1, :resumed] << [ns((100 * (k + 1)) + busy_ms), 1, :suspended] } if busy_ms.positive?
+      write(encoder.events(*events, [ns(10_100), 1, :known, 0]).dropped(0, 0).end, "#{name}.headway")
+    end
+    %w[a.headway z.headway].each do |parent|
+      File.rename(File.join(@directory, "a.headway"), File.join(@directory, parent))
+      object = json_of("predict", @directory)
+
+      assert_equal [2, 1, ["child"]], [*object["recorded"].values_at("processes", "threads"), object["recorded"]["classes"].map { |kind| kind["name"] }]
+      assert_in_delta 1, object["predictions"].first.dig("requests_per_s", "median") / object["recorded"]["requests_per_s"], 0.03
+    end
+  end
+
   # The one that takes requests is not to be told from the one that only sleeps.
   def test_a_server_s_trace_without_marks_is_refused
     encoder = TraceEncoder.new(policy: "observe").thread(1, "puma srv tp 001")

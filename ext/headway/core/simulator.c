@@ -188,7 +188,7 @@ start_thread(struct sim *sim, struct sim_thread *t)
 static uint32_t
 next_track(const struct hw_workload *w, uint32_t track)
 {
-    do track = track + 1 < w->track_count ? track + 1 : 0;
+    do track = track < w->track_count - 1 ? track + 1 : 0; /* NONE: the first */
     while (w->tracks[track].requests == 0);
     return track;
 }
@@ -199,16 +199,15 @@ goes_on_beside(const struct hw_workload *w, uint32_t track)
     return w->marked > 0 && w->tracks[track].requests > 0 && w->tracks[track].process == w->typical_process;
 }
 
-/* Threads that do requests, and those of one recorded process that went on beside them; without requests the threads do the
- * tracks, in turn. */
+/* Threads that do requests, and those of one recorded process that went on beside them; without requests the threads of all do
+ * the tracks, in turn. */
 static void
 add_threads(struct sim *sim, struct sim_process *p)
 {
     const struct hw_workload *w = sim->set->workload;
-    uint32_t track = w->track_count ? w->track_count - 1 : 0;
     for (uint32_t i = 0; i < sim->set->threads; i++) {
-        if (!w->marked) track = next_track(w, track);
-        add_thread(sim, p, w->marked ? NONE : track);
+        if (!w->marked) sim->track = next_track(w, sim->track);
+        add_thread(sim, p, w->marked ? NONE : sim->track);
     }
     for (uint32_t i = 0; i < w->track_count; i++) {
         if (goes_on_beside(w, i)) add_thread(sim, p, i);
@@ -274,7 +273,7 @@ bool
 hw_simulate(const struct hw_simulation *set, struct hw_simulated *simulated, const atomic_bool *cancelled)
 {
     memset(simulated, 0, sizeof(*simulated));
-    struct sim sim = { .set = set, .out = simulated, .now_ns = SIM_BEGIN_NS, .pace = 1, .next_arrival_ns = HW_NEVER,
+    struct sim sim = { .set = set, .out = simulated, .now_ns = SIM_BEGIN_NS, .pace = 1, .next_arrival_ns = HW_NEVER, .track = NONE,
                        .random = random_state(2 * set->seed), .arrivals = random_state(2 * set->seed + 1) };
     bool whole = prepare(&sim) && run(&sim, cancelled);
     for (uint32_t i = 0; sim.processes && i < set->processes; i++) hw_scheduler_free(&sim.processes[i].scheduler);

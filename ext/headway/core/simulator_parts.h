@@ -71,6 +71,7 @@ struct sim {
     struct sim_process *processes;
     struct sim_thread *threads;
     uint32_t thread_count;
+    uint32_t track;          /* without requests, the last that a thread was given */
     struct sim_timers delays, computations; /* ends: in time, in work */
     uint32_t *sample;        /* places of requests to draw from; NULL: all */
     uint64_t next_arrival_ns;

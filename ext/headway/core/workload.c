@@ -114,7 +114,33 @@ forget_idle_tracks(struct hw_workload *w)
 {
     for (uint32_t i = 0; i < w->track_count; i++) {
         struct hw_track *track = &w->tracks[i];
-        if (w->marked == 0 || track->running_ns > track->lived_ns / IDLE_PART) continue;
+        if (track->running_ns > track->lived_ns / IDLE_PART) continue;
+        w->forgotten_ns += track->running_ns;
+        track->requests = 0;
+    }
+}
+
+/* Without requests, a process that computes less than this part of what the busiest does only waits, as who forked the others. */
+#define WAITING_PART 100
+
+static void
+sum_up_processes(struct hw_workload *w)
+{
+    for (uint32_t i = 0; i < w->request_count; i++) {
+        const struct hw_request *request = &w->requests[i];
+        for (uint32_t k = 0; k < request->steps; k++) {
+            const struct hw_step *step = &w->steps[request->first_step + k];
+            if (step->kind != HW_STEP_DELAY) w->processes[w->tracks[request->track].process].computed_ns += step->length_ns;
+        }
+    }
+}
+
+static void
+forget_waiting_processes(struct hw_workload *w)
+{
+    for (uint32_t i = 0; i < w->track_count; i++) {
+        struct hw_track *track = &w->tracks[i];
+        if (w->processes[track->process].computed_ns >= w->processes[w->typical_process].computed_ns / WAITING_PART) continue;
         w->forgotten_ns += track->running_ns;
         track->requests = 0;
     }
@@ -171,12 +197,16 @@ hw_workload_finish(struct hw_workload *w)
 {
     w->marked = 0;
     for (uint32_t i = 0; i < w->request_count; i++) w->marked += w->requests[i].track == UINT32_MAX;
+    if (w->marked == 0) sum_up_processes(w);
     for (uint32_t i = 0; i < w->process_count; i++) {
-        if (w->processes[i].requests > w->processes[w->typical_process].requests) w->typical_process = i;
+        const struct hw_workload_process *process = &w->processes[i], *typical = &w->processes[w->typical_process];
+        bool more = w->marked > 0 ? process->requests > typical->requests : process->computed_ns > typical->computed_ns;
+        if (more) w->typical_process = i;
     }
     uint32_t *goes_into = hw_workload_spread_tracks(w);
     if (goes_into == NULL) return false;
-    forget_idle_tracks(w);
+    if (w->marked > 0) forget_idle_tracks(w);
+    else forget_waiting_processes(w);
     uint32_t place = w->marked;
     for (uint32_t i = 0; i < w->track_count; i++) {
         w->tracks[i].first_request = place;

@@ -64,6 +64,7 @@ struct hw_workload_process {
     struct hw_trace_damage damage;
     uint64_t events, dropped, first_event_ns, wall_ns;
     uint64_t running_ns, off_cpu_ns; /* with the GVL; of that, on no processor */
+    uint64_t computed_ns;       /* by threads without requests, with the GVL or not */
     uint64_t requests, busy_ns; /* busy: in requests, summed over threads */
     uint64_t first_ns, last_ns; /* of its requests */
     uint32_t workers;           /* threads that did requests, as many as there were at a time */
@@ -79,8 +80,8 @@ struct hw_workload {
     struct hw_workload_process *processes;
     uint32_t step_count, request_count, marked, track_count, class_count, process_count;
     uint32_t step_capacity, request_capacity, track_capacity, class_capacity;
-    uint32_t typical_process;    /* the one with the most requests: what goes on beside them is taken from there */
-    uint64_t forgotten_ns;       /* running time of threads too idle to matter */
+    uint32_t typical_process;    /* with the most requests: what goes on beside them is taken from there; without any, that computes most */
+    uint64_t forgotten_ns;       /* running time of threads and processes too idle to matter */
     struct hw_durations handover; /* from the end of a hold to the begin of the next, when that was waited for ... */
     uint64_t handovers_ns[HW_HANDOVERS_KEPT]; /* ... and some of them, evenly chosen: `handover.count` of them or all */
     atomic_bool cancelled;       /* set by another thread: reading fails soon */
