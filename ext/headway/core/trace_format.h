@@ -37,6 +37,7 @@ enum hw_trace_block {
 #define HW_TRACE_ID_HIGHEST ((UINT32_C(1) << 20) - 1) /* of strings, frames and stacks */
 #define HW_TRACE_EVENTS_MOST 65536
 #define HW_TRACE_TIME_HIGHEST_NS (UINT64_C(1) << 62)
+#define HW_TRACE_CPUS_MOST 65536
 
 /* An event's first byte: its kind in the low four bits (0: the kind is the next byte), then what follows and what doesn't. */
 #define HW_TRACE_KIND_MASK 0x0f

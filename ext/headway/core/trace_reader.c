@@ -217,6 +217,12 @@ read_header(struct hw_trace_reader *reader)
     if (header->clock_ns > HW_TRACE_TIME_HIGHEST_NS || header->wall_ns > HW_TRACE_TIME_HIGHEST_NS) {
         return fail(reader, block.offset, "the header's clock is beyond every time there is");
     }
+    if (header->quantum_ns > HW_TRACE_TIME_HIGHEST_NS) {
+        return fail(reader, block.offset, "the header's quantum is beyond every time there is");
+    }
+    if (header->cpus > HW_TRACE_CPUS_MOST) {
+        return fail(reader, block.offset, "the header has %u CPUs, more than any machine", header->cpus);
+    }
     return true;
 }
 

@@ -21,7 +21,7 @@ module Headway
         @workload = workload
         @current = Predict.recorded(workload).with(rate: rate)
         cores ||= workload.cores
-        @processes = ([*PROCESSES, @current.processes] & (1..[cores, @current.processes].max).to_a).uniq
+        @processes = [*PROCESSES, @current.processes].uniq.select { |count| count <= [cores, @current.processes].max }
         @processes.select! { |count| count <= processes_most } if processes_most
         @processes = [1] if @processes.empty?
         @threads = [*THREADS, @current.threads].uniq

@@ -89,6 +89,28 @@ append_block(struct hw_buffer *buffer, uint32_t type, const uint8_t *payload, ui
     buffer->length = needed;
 }
 
+TEST(a_header_that_no_machine_writes_is_damage)
+{
+    static const struct { uint64_t clock_ns, quantum_ns; uint32_t cpus; const char *says; } cases[] = {
+        { HW_TRACE_TIME_HIGHEST_NS, HW_TRACE_TIME_HIGHEST_NS, HW_TRACE_CPUS_MOST, "" },
+        { HW_TRACE_TIME_HIGHEST_NS + 1, 1, 1, "the header's clock" }, { 1, UINT64_MAX, 1, "the header's quantum" },
+        { 1, 1, UINT32_MAX, "the header has 4294967295 CPUs" },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct hw_buffer buffer = { 0 };
+        struct hw_trace_damage damage;
+        struct hw_trace_header header = trace_header;
+        header.clock_ns = cases[i].clock_ns;
+        header.quantum_ns = cases[i].quantum_ns;
+        header.cpus = cases[i].cpus;
+        CHECK(hw_write_header(&buffer, &header));
+        CHECK(hw_write_end(&buffer));
+        read_anything(buffer.bytes, buffer.length, &damage);
+        CHECK(cases[i].says[0] ? says(&damage, cases[i].says) : !damage.what[0], "%s", damage.what);
+        free(buffer.bytes);
+    }
+}
+
 TEST(unknown_blocks_are_skipped)
 {
     struct hw_buffer buffer = { 0 };
@@ -159,6 +181,7 @@ TESTS({ "a_file_cut_anywhere_is_read_up_to_there", a_file_cut_anywhere_is_read_u
       { "every_flipped_bit_is_noticed", every_flipped_bit_is_noticed },
       { "damage_is_named_with_its_offset", damage_is_named_with_its_offset },
       { "what_is_no_trace_is_refused", what_is_no_trace_is_refused },
+      { "a_header_that_no_machine_writes_is_damage", a_header_that_no_machine_writes_is_damage },
       { "unknown_blocks_are_skipped", unknown_blocks_are_skipped },
       { "nonsense_with_right_checksums_does_no_harm", nonsense_with_right_checksums_does_no_harm },
       { "changed_blocks_with_right_checksums_do_no_harm", changed_blocks_with_right_checksums_do_no_harm },
