@@ -42,7 +42,8 @@ class CheckoutTest < Minitest::Test
       File.write(shim, "#!/bin/sh\nexit 7\n")
       File.chmod(0o755, shim)
       ["/nonexistent", directory].each do |path|
-        assert_match(/^(Bundler version )?\d+\.\d+/, sourced(%(use_ruby "$RUBY"; "$ruby" "$bundle" --version), "PATH" => path, "RUBY" => RbConfig.ruby))
+        version = sourced(%(use_ruby "$RUBY"; "$ruby" "$bundle" --version), "PATH" => path, "RUBY" => RbConfig.ruby)
+        assert_match(/^(Bundler version )?\d+\.\d+/, version)
       end
     end
   end

@@ -162,7 +162,8 @@ module Headway
       set.slice(:processes, :threads, :seed, :resample, :requests).merge(
         cores: set[:cores] || cores, policy: POLICIES.fetch(set[:policy]),
         quantum_ns: quantum_ns, vm_slice_ns: vm_slice_ns, handover_ns: HANDOVER_NS, rate_per_s: set[:rate].to_f,
-        warm_up: set[:warm_up] || [set[:requests] / 10, set[:processes] * set[:threads]].max, longest_ns: (set[:longest_s] * 1_000_000_000).round
+        warm_up: set[:warm_up] || [set[:requests] / 10, set[:processes] * set[:threads]].max,
+        longest_ns: (set[:longest_s] * 1_000_000_000).round
       )
     end
 

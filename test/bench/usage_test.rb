@@ -74,7 +74,8 @@ class BenchUsageTest < Minitest::Test
   def test_an_output_that_cannot_be_written
     skip "no /dev/full here" unless File.writable?("/dev/full")
 
-    { "bench/overview" => "Bench::Overview", "bench/serving" => "Bench::Serving", "predict/validation" => "Predict::Validation" }.each do |file, name|
+    programs = { "bench/overview" => "Bench::Overview", "bench/serving" => "Bench::Serving", "predict/validation" => "Predict::Validation" }
+    programs.each do |file, name|
       result = Harness::RubyProcess.run("-e", <<~RUBY)
         require "headway/#{file}/command"
         $stdout.reopen("/dev/full", "w")

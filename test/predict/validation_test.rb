@@ -68,7 +68,7 @@ class ValidationTest < PredictCase
   # Before hours of measuring, not after them.
   def test_where_it_cannot_write
     { ["--out", "/nonexistent/x.md"] => %r{cannot write /nonexistent/x\.md: No such file or directory$},
-      ["--out", File.join(@directory, "x.md"), "--dir", __FILE__] => /validation_test\.rb can't be used: File exists$/ }.each do |arguments, words|
+      ["--out", File.join(@directory, "x.md"), "--dir", __FILE__] => /_test\.rb can't be used: File exists$/ }.each do |arguments, words|
       _, err = capture_io { assert_equal 2, Validation::Command.call(arguments) }
       assert_match words, err
       assert_equal 1, err.lines.size

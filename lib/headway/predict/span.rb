@@ -38,7 +38,8 @@ module Headway
         least = busy ? [Grounds::REQUESTS_LEAST, ROUNDS_LEAST * @setting.all_threads].max : Grounds::REQUESTS_LEAST
         return if requests >= [least, REQUESTS].min
 
-        "its #{@workload.things} take so long, or come so seldom, that #{requests} are all that could be simulated in #{(longest_s / HOUR_S).round} hours"
+        "its #{@workload.things} take so long, or come so seldom, that #{requests} are all that could be simulated in " \
+          "#{(longest_s / HOUR_S).round} hours"
       end
 
       private
@@ -50,8 +51,8 @@ module Headway
 
       # With all threads busy, by what there is least of: threads, the GVL or cores.
       def request_s
-        gvl_s, computed_s, all_s = %i[gvl_s cpu_s delay_s].map { |part| mean_s(part) }.then { |gvl, cpu, delay| [gvl, gvl + cpu, gvl + cpu + delay] }
-        [all_s, @setting.threads * gvl_s, @setting.all_threads * computed_s / @cores].max
+        gvl_s, cpu_s, delay_s = %i[gvl_s cpu_s delay_s].map { |part| mean_s(part) }
+        [gvl_s + cpu_s + delay_s, @setting.threads * gvl_s, @setting.all_threads * (gvl_s + cpu_s) / @cores].max
       end
 
       def mean_s(part) = @workload.kinds.sum { |kind| kind.count * kind.public_send(part) } / @workload.count

@@ -299,8 +299,8 @@ length_of_track(uint32_t place)
 TEST(beside_requests_a_thread_does_as_much_as_it_did)
 {
     static const struct hw_trace_event events[] = {
-        EVENT(AT(0), 1, KNOWN, .value = HW_RUNNING), EVENT(AT(0), 7, KNOWN, .value = HW_SUSPENDED), EVENT(AT(0), 8, KNOWN, .value = HW_SUSPENDED),
-        EVENT(AT(0), 9, KNOWN, .value = HW_SUSPENDED), EVENT(AT(0), 1, MARK_BEGIN, .value = 1), EVENT(AT(50), 1, MARK_END, .value = 1),
+        EVENT(AT(0), 1, KNOWN, .value = HW_RUNNING), EVENT(AT(0), 7, KNOWN, .value = HW_SUSPENDED),
+        EVENT(AT(0), 8, KNOWN, .value = HW_SUSPENDED), EVENT(AT(0), 9, KNOWN, .value = HW_SUSPENDED), EVENT(AT(0), 1, MARK_BEGIN, .value = 1), EVENT(AT(50), 1, MARK_END, .value = 1),
         EVENT(AT(100), 1, SUSPENDED), EVENT(AT(100), 9, RESUMED), EVENT(AT(150), 9, SUSPENDED),
         EVENT(AT(200), 7, RESUMED), EVENT(AT(250), 7, SUSPENDED), EVENT(AT(300), 7, RESUMED), EVENT(AT(350), 7, SUSPENDED),
         EVENT(AT(700), 10, STARTED), EVENT(AT(800), 10, RESUMED), EVENT(AT(850), 10, SUSPENDED),

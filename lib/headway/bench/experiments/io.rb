@@ -51,7 +51,7 @@ module Headway
         status = Net::HTTP.start(uri.host, uri.port, use_ssl: uri.scheme == "https", open_timeout: 10, read_timeout: 30) do |http|
           http.request(Net::HTTP::Get.new(uri)).code
         end
-        raise UsageError, "URL is #{text}, which answers with status #{status}: give one that answers with 2xx or 3xx" if status.match?(/\A[^23]/)
+        raise UsageError, "URL is #{text}, which answers with status #{status}: give one that answers 2xx or 3xx" if status.match?(/\A[^23]/)
 
         yield
       rescue URI::InvalidURIError
