@@ -29,6 +29,15 @@ class CtlTest < Minitest::Test
     assert_equal pid, JSON.parse(ctl(pid, "get", "stats").out)["pid"]
   end
 
+  # They have neither a number nor a state.
+  def test_get_of_a_process_whose_threads_have_ended
+    pid = program("3.times.map { Thread.new { sleep 0.001 } }.each(&:join); ready; sleep").pid
+    result = ctl(pid, "get", "stats")
+
+    assert_quiet_success result
+    assert_equal [false], JSON.parse(result.out)["threads"].map { |thread| thread["alive"] }.uniq - [true]
+  end
+
   def test_set
     pid = program(SLEEPING).pid
 

@@ -10,7 +10,7 @@ module Headway
       SPREAD = { count: Integer, p50: FIGURE, p99: FIGURE, max: FIGURE }.freeze
       SETTINGS = { policy: String, quantum_ms: Numeric, preempt: String }.freeze
       TIMES = { running: Numeric, ready: Numeric, wait: SPREAD, hold: SPREAD }.freeze
-      THREAD = { number: Integer, name: TEXT, state: TEXT, batch: FLAG, alive: FLAG, suspended: Numeric, **TIMES,
+      THREAD = { number: FIGURE, name: TEXT, state: TEXT, batch: FLAG, alive: FLAG, suspended: Numeric, **TIMES,
                  switches: { preempted: Integer } }.freeze
       LINE = { weight: Numeric, method: TEXT, file: TEXT, line: FIGURE }.freeze
       STATS = { pid: Integer, headway: TEXT, ruby: String, command: TEXT, wall: Numeric, **SETTINGS,
