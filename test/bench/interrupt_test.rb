@@ -25,6 +25,24 @@ class BenchInterruptTest < Minitest::Test
     end
   end
 
+  # Whether it comes while a process is being started, or after that.
+  def test_an_interrupt_leaves_no_process
+    12.times do |i|
+      reader, writer = IO.pipe
+      run = Harness::RubyProcess.eval(<<~RUBY, pass: { writer.fileno => writer })
+        require "headway/bench"
+        Process.singleton_class.prepend(Module.new { def spawn(*, **options) = super(*, **options, #{writer.fileno} => #{writer.fileno}).tap { Process.kill(:INT, $$) if #{i.even?} } })
+        Thread.new { sleep #{i * 0.004}; Process.kill(:INT, $$) } if #{i.odd?}
+        Headway::Bench::Child.run([#{RbConfig.ruby.dump}, "-e", "sleep"], limit_s: 30)
+      RUBY
+      writer.close
+      assert_equal Signal.list["INT"], run.status.termsig, run.to_s
+      assert reader.wait_readable(20), "the process goes on"
+    ensure
+      reader&.close
+    end
+  end
+
   def test_an_interrupt_leaves_no_file
     Dir.mktmpdir do |directory|
       IO.pipe do |progress, err|

@@ -19,16 +19,25 @@ module Headway
         child&.kill
       end
 
-      # Starts the process, in a group of its own so that a Ctrl-C at the terminal reaches it through us alone.
+      # Starts the process, in a group of its own so that a Ctrl-C at the terminal reaches it through us alone. One that comes meanwhile
+      # waits until it is known whom to kill.
       def initialize(command, env: {})
+        interrupted = false
+        before = trap("INT") { interrupted = true }
         @name = File.basename(command.grep(/\.rb\z/).last || command.first, ".rb")
         input, @input = IO.pipe
         @output, output = IO.pipe
         @errors, errors = IO.pipe
         @pid = Process.spawn(env, *command, in: input, out: output, err: errors, pgroup: true)
+        trap("INT", before)
+        raise Interrupt if interrupted
       rescue SystemCallError => e
         raise Error, "cannot run #{command.first}: #{e.message}"
+      rescue Interrupt
+        kill
+        raise
       ensure
+        trap("INT", before)
         [input, output, errors].each { _1&.close }
       end
 
