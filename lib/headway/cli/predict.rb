@@ -21,8 +21,7 @@ module Headway
         def call(argv)
           options = { asked: {} }
           words = parser(options).anywhere(argv)
-          workload = open(words, "predict")
-          check(options[:plot], words) if options[:plot]
+          workload = open(words, "predict") { |files| check(options[:plot], files) if options[:plot] }
           settings = Headway::Predict::Grid.new(workload, options[:asked]).settings
           refusal = Headway::Predict::Grounds.new(workload).refusal
           return cannot("predict", refusal) if refusal
@@ -33,6 +32,7 @@ module Headway
         end
 
         # @param words [Array<String>] files and directories
+        # @yieldparam files [Array<String>] that they stand for, before they are read
         # @return [Workload]
         # @raise [UsageError]
         def open(words, command)
@@ -40,7 +40,9 @@ module Headway
             raise UsageError, "no trace file: give the file that headway run --record wrote (headway #{command} --help says more)"
           end
 
-          Headway::Workload.open(*TraceArguments.of_one_run(words))
+          files = TraceArguments.files(words)
+          yield files if block_given?
+          Headway::Workload.open(*TraceArguments.of_one_run(words, files))
         rescue Headway::Trace::Error => error
           raise UsageError, error.message
         end
@@ -60,9 +62,8 @@ module Headway
 
         private
 
-        def check(plot, words)
-          raise UsageError, "--plot #{plot} is a trace to be read" if TraceArguments.files(words).any? { |file| File.identical?(file, plot) }
-
+        def check(plot, files)
+          TraceArguments.spare(files, plot, "--plot")
           Headway::Predict::Plot.check(plot)
         end
 

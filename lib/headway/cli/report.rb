@@ -72,8 +72,7 @@ module Headway
           raise UsageError, "#{options(same)} are to go to one file: give each its own" if same
 
           written.each do |form, out|
-            raise UsageError, "--#{form} #{out} is a trace to be read" if files.any? { |file| File.identical?(file, out) }
-
+            TraceArguments.spare(files, out, "--#{form}")
             Headway::Report.check(out)
           end
         end

@@ -71,7 +71,9 @@ module Headway
         def forward_to(pid)
           sentinel = Sentinel.new(fatal: OF_GROUPS, ignored: FORWARDED)
           before = FORWARDED.to_h { |name| [name, trap(name) { forward(name, pid) }] }
-          before.merge!(OF_GROUPS.to_h { |name| [name, trap(name) { Thread.new { forward(name, pid) if apart?(pid) || sentinel.alone? } }] })
+          before.merge!(OF_GROUPS.to_h do |name|
+            [name, trap(name) { Thread.new { forward(name, pid) if apart?(pid) || sentinel.alone? } }]
+          end)
           yield
         ensure
           before&.each { |name, handler| trap(name, handler) }

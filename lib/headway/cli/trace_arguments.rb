@@ -19,14 +19,20 @@ module Headway
           words.flat_map { |word| File.directory?(word) ? files_in(word) : word }.uniq { |file| identity(file) }
         end
 
+        # @param files [Array<String>] to be read
+        # @param out [String] what is to be written
+        # @raise [UsageError] it is one of them
+        def spare(files, out, option)
+          raise UsageError, "#{option} #{out} is a trace to be read" if files.any? { |file| File.identical?(file, out) }
+        end
+
         # What is in a directory may be of several runs, of which only one can be replayed as one: that in which most was done.
         #
         # @param words [Array<String>]
+        # @param files [Array<String>] as {files} gives them
         # @return [Array<String>] files
-        # @raise [UsageError] as {files}
         # @raise [Trace::Error] nothing of a file can be read
-        def of_one_run(words)
-          files = files(words)
+        def of_one_run(words, files)
           return files if files.size < 2 || words.none? { |word| File.directory?(word) }
 
           data = Trace.open(*files).to_h

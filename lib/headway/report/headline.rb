@@ -183,10 +183,7 @@ module Headway
         @remedy.sentence(process, share(row))
       end
 
-      def worst_of(rows)
-        most = rows.map { |row| row[:ready_s] }.max
-        rows.select { |row| row[:ready_s] >= MINOR * most }.max_by { |row| share(row) }
-      end
+      def worst_of(rows) = Summary::Verdict.worst_of(rows, :ready_s) { |row| share(row) }
 
       def code(method, thread = nil) = Labels.code(method, @behind.line_of(method, thread))
 

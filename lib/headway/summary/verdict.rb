@@ -42,6 +42,15 @@ module Headway
           "other programs or a quota took it, or native code slept."
       end
 
+      # @param rows [Array<Hash>] of threads, or of work
+      # @param waited [Symbol] the key of how long each waited
+      # @yieldreturn [Numeric] for which share of its time
+      # @return [Hash] the one that waited for most of its time, of those that waited for long
+      def self.worst_of(rows, waited, &share)
+        most = rows.map { |row| row[waited] }.max
+        rows.select { |row| row[waited] >= MINOR * most }.max_by(&share)
+      end
+
       # @param stats [Hash] as {Headway.stats} returns it
       # @param cpu_s [Float] what the process has computed, with the GVL or without
       def initialize(stats, cpu_s)
@@ -67,12 +76,7 @@ module Headway
         blocking = waiters.reject { |thread| cpu_bound?(thread) }
         return turns(waiters) if blocking.empty? && !free?
 
-        waited(worst_of(blocking.empty? ? waiters : blocking))
-      end
-
-      def worst_of(waiters)
-        most = waiters.map { |thread| thread[:ready] }.max
-        waiters.select { |thread| thread[:ready] >= MINOR * most }.max_by { |thread| waited_share(thread) }
+        waited(Verdict.worst_of(blocking.empty? ? waiters : blocking, :ready) { |thread| waited_share(thread) })
       end
 
       def nobody
