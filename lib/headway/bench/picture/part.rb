@@ -43,8 +43,10 @@ module Headway
         end
 
         def settings
-          @result["config"].map { |key, value| "#{key}: #{value.is_a?(Array) ? value.join(", ") : value}" }.join(" · ")
+          @result["config"].map { |key, value| "#{key}: #{Array(value).map { setting(_1) }.join(", ")}" }.join(" · ")
         end
+
+        def setting(value) = value.is_a?(Float) ? format("%g", value) : value
 
         def charts
           @figures.filter_map do |figure|
