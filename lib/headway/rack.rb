@@ -21,6 +21,7 @@ module Headway
   # Headway must be started; until then nothing is measured. A fault in here never breaks a request.
   class Rack
     REQUEST = "headway.request"
+    LEFT_OUT = "headway.left_out" # of the sample: then another one that stands further in leaves it out, too
     FINISHED = "rack.response_finished"
     TIMING = "server-timing"
     RAISED = 500 # what the server will make of it: a request that is over is named as one that was answered
@@ -29,7 +30,7 @@ module Headway
                          server_timing: Integrations::Options::SWITCH, wait_threshold: Integrations::Options::SECONDS },
       start: false
     )
-    private_constant :FINISHED, :TIMING, :RAISED, :OPTIONS
+    private_constant :LEFT_OUT, :FINISHED, :TIMING, :RAISED, :OPTIONS
 
     # @param app [#call]
     # @param route [#call, nil] given env, names the request's class; where it gives nil, and by default, {Route} does
@@ -56,7 +57,7 @@ module Headway
     def call(env)
       before = env[REQUEST]
       return inside(env, before) unless before.nil? || before.finished? # what is in front may call again after an error
-      return @app.call(env) if Work.answering? || (@sample < 1 && rand >= @sample) || !Headway.started?
+      return @app.call(env) if Work.answering? || left_out?(env) || !Headway.started?
 
       work = env[REQUEST] = Work.start(:request) { @routes.name(env) }
       callbacks = env[FINISHED] # a server that has it calls them when all is sent; else whoever closes the body does
@@ -80,6 +81,10 @@ module Headway
     end
 
     private
+
+    def left_out?(env)
+      env[LEFT_OUT] || (@sample < 1 && rand >= @sample && env[LEFT_OUT] = true)
+    end
 
     # It stands there twice, as where an application in Rails, which has one already, names it, too.
     def inside(env, work)

@@ -191,6 +191,16 @@ class RackTest < Harness::RecorderTest
     assert_includes 50..250, works.size - 1
   end
 
+  # As in Rails, which has one of its own further in.
+  def test_what_the_outer_one_leaves_out_of_its_sample_the_inner_one_does_not_take
+    works = finished do
+      app = stack(stack(->(env) { assert_nil env["headway.request"]; [200, {}, []] }, server_timing: true), sample: 0)
+      again = environment
+      2.times { assert_equal [200, {}, []], app.call(again) }
+    end
+    assert_empty works
+  end
+
   def test_a_request_that_an_application_makes_of_itself_is_part_of_the_one_it_is_made_in
     seen = []
     works = finished do
