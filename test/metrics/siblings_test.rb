@@ -129,6 +129,46 @@ class MetricsSiblingsTest < Minitest::Test
     assert_equal %w[w], workers
   end
 
+  # As on a disk that is full: siblings read what was there before.
+  def test_no_counter_goes_back_while_nothing_can_be_written
+    Headway::Metrics.worker = "mine"
+    name = "GET /full-#{object_id}"
+    labels = { worker: "mine", request: name, state: "running" }
+    count = ->(siblings) { siblings.families.find { |family| family.name == REQUESTS }.series[labels] }
+    ask = asked { count.call(@siblings) }
+    soon = Headway::Metrics::Siblings.new(@directory, every: 0.1)
+    Headway::Metrics.request(name, running: 1, ready: 0, suspended: 0)
+    answers = [count.call(soon), count.call(@siblings), ask.call]
+    _, err = capture_subprocess_io do
+      Dir.mkdir("#{file_of(Process.pid)}.part")
+      Headway::Metrics.request(name, running: 1, ready: 0, suspended: 0)
+      answers << count.call(@siblings) << ask.call
+      await("what it is by now, as siblings take the file for a dead one's") { count.call(soon) == 2 }
+    end
+    assert_equal [1] * 5, answers
+    assert_equal 1, err.scan("metrics don't reach").size, err
+  ensure
+    soon&.stop
+    Process.kill(:KILL, @other)
+    Process.wait(@other)
+  end
+
+  def test_a_directory_that_was_removed_is_made_again_where_it_was_in_one
+    Headway::Metrics.worker = "mine"
+    assert_equal %w[mine], workers
+    FileUtils.rm_rf(@directory)
+    assert_equal %w[mine], workers
+    assert_path_exists file_of(Process.pid)
+    nested = File.join(@directory, "a", "b")
+    inner = Headway::Metrics::Siblings.new(nested, every: 60)
+    FileUtils.rm_rf(File.dirname(nested))
+    _, err = capture_subprocess_io { refute_empty inner.families }
+    assert_match(/metrics don't reach/, err)
+    refute_path_exists File.dirname(nested)
+  ensure
+    inner&.stop
+  end
+
   # The endpoint's answer, which may be a second old.
   def test_no_counter_goes_back_however_often_they_are_asked
     name = "GET /often-#{object_id}"

@@ -84,9 +84,12 @@ module Headway
       # A forked child has its parent's, which is not about it.
       def of_this_process(age)
         published, at = @publishing.synchronize { @published }
-        return published if published && published[1] == ::Process.pid && now - at < age
+        old = published && published[1] == ::Process.pid ? now - at : Float::INFINITY
+        return published if old < age
+        return @published.first if @reporter.report
 
-        @reporter.report ? @published.first : [Metrics.worker, ::Process.pid, Metrics.collect]
+        # Nothing can be written: what is in its file is what siblings tell, until it is too old for them.
+        old < @every * STALE_PERIODS ? published : [Metrics.worker, ::Process.pid, Metrics.collect]
       end
 
       # A master that only forks has nothing to tell, and is no worker.
@@ -94,10 +97,18 @@ module Headway
         @publishing.synchronize do # neither is answered without the other
           if Headway.started? || Metrics.worker?
             text = JSON.generate([Metrics.worker, families.map { |family| dump(family) }], allow_nan: true)
+            make_directory
             Draft.write(path) { |draft| File.write(draft, text) }
           end
           @published = [[Metrics.worker, ::Process.pid, families], now]
         end
+      end
+
+      # Whoever clears up may have removed it; not what it was in, as with a release that is gone.
+      def make_directory
+        Dir.mkdir(@directory) unless File.directory?(@directory)
+      rescue Errno::EEXIST # a sibling has
+        nil
       end
 
       def dump(family)
