@@ -113,9 +113,10 @@ module Headway
     end
 
     def body_proxy(env, status, body, told)
-      return ::Rack::BodyProxy.new(body) { finish(env, status, nil) } unless told
+      return Closing.new(body) { |error| finish(env, status, error) } if told
 
-      Closing.new(body) { |error| finish(env, status, error) }
+      before = $! # what somebody is rescuing already, and the request is part of
+      ::Rack::BodyProxy.new(body) { finish(env, status, $!.equal?(before) ? nil : $!) } # closed as something passes through, too
     end
 
     def proxies?

@@ -139,6 +139,30 @@ class RackTest < Harness::RecorderTest
     assert_equal [[200, "the body broke off"]], works.map { |work| [work.status, work.error.message] }
   end
 
+  # Puma 6 and others tell nothing, but close the body as it passes through; not an error that somebody else is rescuing.
+  def test_what_passes_through_as_the_body_is_closed_is_what_ended_the_request
+    serving = lambda do |body|
+      response = stack(->(_env) { [200, {}, body] }).call(environment)
+      response[2].each { |_part| nil }
+    ensure
+      response[2].close
+    end
+    breaking = Streamed.new
+    def breaking.close = raise(IOError, "close failed")
+    works = finished do
+      assert_raises(IOError) { serving.call(Enumerator.new { raise IOError, "broke off" }) }
+      assert_raises(IOError) { serving.call(breaking) }
+      begin
+        raise "before"
+      rescue RuntimeError
+        serving.call(["fine"])
+        assert_raises(IOError) { serving.call(Enumerator.new { raise IOError, "broke off again" }) }
+      end
+    end
+    assert_equal [[200, "broke off"], [200, "close failed"], [200, nil], [200, "broke off again"]],
+                 works.map { |work| [work.status, work.error&.message] }
+  end
+
   # As Rack::Builder#freeze_app does to all that it builds.
   def test_a_frozen_one_answers
     _, err = capture_subprocess_io do
