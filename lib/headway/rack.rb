@@ -128,7 +128,7 @@ module Headway
     end
 
     def finish(env, status, error)
-      work = env[REQUEST]
+      work = env[REQUEST] || request_here # a middleware in front may have copied the server's, as Rack::Cache does
       return if work.nil? || work.finished?
 
       work.status ||= status if status.is_a?(Integer) # pitchfork tells something else where the application raises
@@ -136,6 +136,11 @@ module Headway
       work.name = own.nil? || own.empty? ? @routes.name(env, work.status || RAISED) : own
       work.finish(error)
       Integrations::Guard.masked("Headway::Rack") { Recorder::Alarm.ring("request") } if @wait_threshold && work.waiting > @wait_threshold
+    end
+
+    def request_here
+      work = Work.current
+      work if work&.kind == :request
     end
 
     # Milliseconds until the body begins.

@@ -125,6 +125,24 @@ class RackTest < Harness::RecorderTest
     assert_empty err
   end
 
+  # Rack::Cache makes an environment of its own, and Puma tells with the one it made.
+  def test_a_request_whose_environment_was_copied_in_front_is_finished
+    works = finished do
+      app = stack(->(_env) { [200, {}, []] })
+      env = environment("rack.response_finished" => [], "PATH_INFO" => "/copied")
+      app.call(env.dup)
+      env["rack.response_finished"].each { |told| told.call(env, 200, {}, nil) }
+      assert_nil Headway::Work.current
+      assert_raises(KeyError) { stack(->(_env) { raise KeyError }).call(env.dup) }
+      env["rack.response_finished"].each { |told| told.call(env, 500, {}, KeyError.new) } # twice: the first one ends it
+      Headway::Work.start(:job, "begun by hand").tap do |job|
+        env["rack.response_finished"].each { |told| told.call(env, 200, {}, nil) }
+        refute_predicate job, :finished?
+      end.finish
+    end
+    assert_equal [["GET /copied", 200], ["GET /copied", 500], ["begun by hand", nil]], works.map { |work| [work.name, work.status] }
+  end
+
   # As from Puma, which tells of no error that comes while it sends a body.
   def test_an_exception_that_passes_through_a_server_is_what_ended_the_request
     works = finished do
