@@ -6,6 +6,7 @@ require_relative "offload/errors"
 require_relative "offload/hand_over"
 require_relative "offload/job"
 require_relative "offload/line"
+require_relative "offload/ticket"
 require_relative "offload/workers"
 require_relative "processors"
 
@@ -202,11 +203,11 @@ module Headway
     def enqueue(job, timeout)
       return true if job.light? && line_up(job)
 
-      place = @full == :wait ? wait_for_place(job, timeout) : place(job)
-      job.in_line! if place && @line.join(job)
-      hire if place && (@full == :wait || @pending.size > @pending.num_waiting) # which counts those, too, who wait for a place
-      take_back(job) if place && @threads.empty?
-      !place.nil?
+      ticket = @full == :wait ? wait_for_ticket(job, timeout) : ticket_at_once(job)
+      job.ticket = ticket if ticket && @line.join(job)
+      hire if ticket && (@full == :wait || @pending.size > @pending.num_waiting) # which counts those, too, who wait for a place
+      take_back(job) if ticket && @threads.empty?
+      !ticket.nil?
     rescue ClosedQueueError, FullError => error
       job.withdraw # here, as it is refused: one that is withdrawn later is counted as given up
       raise error.is_a?(FullError) ? error : closed_error
@@ -228,8 +229,12 @@ module Headway
 
     # @!visibility private
     # Nobody wants the result of a job any more that no worker had yet.
-    def withdrawn
-      @lock.synchronize { @counts[:withdrawn] += 1 }
+    def withdrawn(job)
+      @lock.synchronize do
+        @counts[:withdrawn] += 1
+        @vacancies.add(job.ticket)
+        @line.leave(job)
+      end
     end
 
     # @!visibility private
@@ -273,6 +278,7 @@ module Headway
       @lock = Mutex.new
       @pending = Thread::SizedQueue.new(@queue)
       @line = Line.new
+      @vacancies = Vacancies.new
       @threads = {}.compare_by_identity # thread => the job it runs
       @light = @lined_up = 0
       @light_since = 0.0
@@ -314,28 +320,33 @@ module Headway
     end
 
     # In pieces: who is woken for a free place and interrupted just then takes the wake-up along, and nobody else is told of it.
-    def wait_for_place(job, timeout)
+    def wait_for_ticket(job, timeout)
       ends = timeout && (now + timeout)
+      ticket = Ticket.new(job)
       begin
         left = ends && [ends - now, 0].max
-        place = @pending.push(job, timeout: [left, LOOK_AGAIN].compact.min)
-      end until place || left&.zero?
-      place
+        vacant = vacant_ticket(job) and return vacant
+      end until (placed = @pending.push(ticket, timeout: [left, LOOK_AGAIN].compact.min)) || left&.zero?
+      ticket if placed
     end
 
     # No thread could be made, and none is there: the job runs where it is, whatever the rule.
     def take_back(job)
-      @pending.pop(true) if job.withdraw # else a worker came after all, and has taken both
+      call_ticket(@pending.pop(true)) if job.withdraw # else a worker came after all, and has taken both
     rescue ThreadError
       nil # another one that was in the same need took it; whoever gets a thread after all takes what is in the line
     end
 
-    def place(job)
-      @pending.push(job, true)
+    def ticket_at_once(job)
+      @pending.push(ticket = Ticket.new(job), true)
+      ticket
     rescue ThreadError
+      vacant = vacant_ticket(job) and return vacant
       @lock.synchronize { @counts[:full] += 1 }
       raise FullError, "all workers are busy and the queue of #{@queue} is full" if @full == :raise
     end
+
+    def vacant_ticket(job) = @lock.synchronize { @vacancies.take(job) }
 
     def unwanted(job)
       @counts[:late] += 1 if job.late? && job.ended?

@@ -89,6 +89,31 @@ class OffloadPoolTest < Minitest::Test
     assert_equal 1, pool.stats[:withdrawn]
   end
 
+  # As long as all workers were at something long, a queue filled up with what nobody waited for any more.
+  def test_who_is_given_up_leaves_a_place_in_the_queue
+    %i[raise inline wait].each do |full|
+      pool, release = busy_pool(full: full, queue: 3) # one of the places is taken
+      5.times { assert_match(/never ran/, assert_raises(Headway::OffloadPool::DeadlineError, full) { pool.run(deadline: 0.02) { flunk } }.message) }
+      assert_equal [5, 1, 0], pool.stats.values_at(:withdrawn, :queued, :full)
+      waiting = Array.new(2) { |number| Thread.new { pool.run { number } } }
+      Thread.pass until pool.stats[:queued] == 3
+      release.call
+      assert_equal [0, 1], waiting.map(&:value)
+      pool.close
+      assert_equal [4, 0], pool.stats.values_at(:ran, :queued)
+    end
+  end
+
+  def test_a_place_that_was_given_up_is_one_place
+    pool, release = busy_pool(full: :raise, queue: 2)
+    2.times { assert_raises(Headway::OffloadPool::DeadlineError) { pool.run(deadline: 0.02) { flunk } } }
+    waiting = Thread.new { pool.run { :done } }
+    Thread.pass until pool.stats[:queued] == 2
+    assert_raises(Headway::OffloadPool::FullError) { pool.run { flunk } }
+    release.call
+    assert_equal :done, waiting.value
+  end
+
   def test_the_deadline_of_a_place_in_the_queue
     pool, release = busy_pool(full: :wait, deadline: 0.05)
     assert_raises(Headway::OffloadPool::DeadlineError) { pool.call(-> { flunk }) }

@@ -30,10 +30,8 @@ module Headway
       # @return [Boolean] whether it only computes, and not for long
       def light? = @light
 
-      # @return [Boolean] whether it got from the queue into the line
-      def in_line? = @in_line
-
-      def in_line! = @in_line = true
+      # @return [Ticket, nil] its place in the queue, from when it has joined the line
+      attr_accessor :ticket
 
       # @param pool [OffloadPool]
       # @param work [#call]
@@ -51,8 +49,8 @@ module Headway
         @lock = Mutex.new
         @finished = Thread::Queue.new
         @state = :queued
-        @done = @late = @interrupted = @in_line = false
-        @worker = @value = @wall_ns = @cpu_ns = nil
+        @done = @late = @interrupted = false
+        @worker = @ticket = @value = @wall_ns = @cpu_ns = nil
         @error = WorkerError.new("the thread that ran this operation was killed")
       end
 
@@ -83,7 +81,7 @@ module Headway
 
       # Takes it from the queue, or interrupts it, and returns when it is done. May itself be interrupted and called again.
       def cancel
-        return if withdraw { @pool.withdrawn }
+        return if withdraw { @pool.withdrawn(self) }
 
         interrupt
         @finished.pop until @done

@@ -19,6 +19,8 @@ module Headway
 
       def join(job) = @jobs << job
 
+      def leave(job) = @jobs.delete(job)
+
       # @return [Job, nil] that nobody gave up; nil: nobody waits
       def next
         while (job = oldest_is_patient? ? @jobs.pop : @jobs.shift)

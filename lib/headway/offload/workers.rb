@@ -44,8 +44,8 @@ module Headway
       # A method of its own, so that a worker that idles keeps nothing of the job before, whose result may be large.
       # @return [Boolean] false: the pool is closed, and there is no more
       def serve_next
-        queued = Thread.handle_interrupt(IDLE) { @pending.pop } or return false
-        work_for(queued)
+        ticket = Thread.handle_interrupt(IDLE) { @pending.pop } or return false
+        work_for(call_ticket(ticket))
         # Who was queued and who is in the line may differ: nobody idles while somebody is in it, but for light work that has its workers.
         while @pending.empty? && (job = left_over)
           work_from(job)
@@ -78,16 +78,19 @@ module Headway
       # to join the line (its thread was switched away in between) is taken by the worker that came for it: had that taken another one,
       # nobody would come once it has joined.
       def next_for(queued)
-        (next_in_line if queued.in_line?) || queued
+        (next_in_line if queued.ticket) || queued
       end
+
+      # @return [Job]
+      def call_ticket(ticket) = @lock.synchronize { @vacancies.call(ticket) }
 
       def next_in_line = @lock.synchronize { take_from_line }
 
       def left_over = @lock.synchronize { take_from_line if @light < @crew }
 
       def queued_or_lined_up
-        queued = @pending.pop(timeout: 0) unless @pending.empty?
-        queued ? next_for(queued) : next_in_line
+        ticket = @pending.pop(timeout: 0) unless @pending.empty?
+        ticket ? next_for(call_ticket(ticket)) : next_in_line
       end
 
       # On to those that lined up for it.
