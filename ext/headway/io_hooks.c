@@ -9,8 +9,8 @@
  *
  * Datagrams are written by Ruby: of several strings that make one datagram, a hook gets the first alone.
  *
- * Descriptors that block, as those that were inherited may: a read first waits until there is something to read; a write has them not
- * block for the time of its system call, as other processes may share them.
+ * Descriptors that block, as those that were inherited may: a read first waits until there is something to read, and looks again before
+ * it; a write has them not block for the time of its system call, as other processes may share them.
  *
  * Declining returns Qundef, which must never reach Ruby code: who calls a hook from there has it done here, or by the selector.
  *
@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <ruby/fiber/scheduler.h>
 #include <ruby/io.h>
 #include <ruby/io/buffer.h>
@@ -36,6 +37,13 @@
 #endif
 
 #define HERE (-1) /* at the file's own position */
+
+/* Whether the system, or the file's, has no such read. */
+static bool
+cannot(int error)
+{
+    return error == EOPNOTSUPP || error == EINVAL || error == ENOSYS;
+}
 
 static ID id_io_wait, id_pread_here, id_read_in_selector, id_read_on_pool, id_worker_pool;
 
@@ -169,13 +177,49 @@ write_here(VALUE self, VALUE io, VALUE buffer, size_t offset, size_t least, size
     }
 }
 
+static bool
+pipe_end(VALUE io)
+{
+    struct stat status;
+    return fstat(rb_io_descriptor(io), &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
+static bool
+readable(VALUE io)
+{
+    struct pollfd asked = { .fd = rb_io_descriptor(io), .events = POLLIN };
+    return poll(&asked, 1, 0) == 1;
+}
+
+/* What is there, once there is something, up to @most bytes, of a descriptor that blocks. Another fiber or process that reads it, too, may
+ * take it between the wait and the read: then the read must not block. Where the system knows no such read, or @most is 0, Ruby reads. What
+ * isn't a pipe may say that it would block and be ready all the same, as a disk is. */
+static VALUE
+read_when_there(VALUE self, VALUE io, VALUE buffer, size_t offset, size_t most)
+{
+    if (!pipe_end(io)) most = 0;
+    for (;;) {
+        wait_for(self, io, RUBY_IO_READABLE);
+        void *base;
+        size_t size;
+        rb_io_buffer_get_bytes_for_writing(buffer, &base, &size);
+        if (offset > size) return INT2FIX(-EINVAL);
+        struct iovec vector = { .iov_base = (char *)base + offset, .iov_len = most < size - offset ? most : size - offset };
+        int fd = rb_io_descriptor(io);
+        ssize_t got = most > 0 ? READ_CACHED(fd, &vector, HERE) : -1;
+        if (got >= 0) return SSIZET2NUM(got);
+        if (most > 0 && (again(errno) || errno == EINTR)) continue;
+        if (most > 0 && !cannot(errno)) return INT2NUM(-errno);
+        if (readable(io)) return Qundef;
+    }
+}
+
 /* What is no file of ours; first and second as the selector of this Ruby takes them too. */
 static VALUE
-leave_to_ruby(VALUE self, VALUE io, VALUE buffer, VALUE first, VALUE second)
+leave_to_ruby(VALUE self, VALUE io, VALUE buffer, VALUE first, VALUE second, size_t offset, size_t most)
 {
     if (!hw_called_by_c(NULL)) return rb_funcall(self, id_read_in_selector, 4, io, buffer, first, second);
-    if (blocks(io) && !regular(io)) wait_for(self, io, RUBY_IO_READABLE);
-    return Qundef;
+    return blocks(io) && !regular(io) ? read_when_there(self, io, buffer, offset, most) : Qundef;
 }
 
 /* Files and datagrams, when it is Ruby that asks. */
@@ -202,7 +246,7 @@ read_file(VALUE self, VALUE io, VALUE buffer, off_t from, size_t offset, size_t 
     struct iovec vector = { .iov_base = (char *)base + offset, .iov_len = most };
     ssize_t got = READ_CACHED(fd, &vector, from);
     if (got == 0 || (got > 0 && (size_t)got >= least)) return SSIZET2NUM(got);
-    if (got < 0 && errno != EAGAIN && errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS) return INT2NUM(-errno);
+    if (got < 0 && errno != EAGAIN && !cannot(errno)) return INT2NUM(-errno);
 
     /* Part of it, or nothing. The rest is up to the pool, which starts over where we began: a position is only moved by success. */
     VALUE cached = got < 0 && errno != EAGAIN ? Qnil : Qfalse; /* nil: who knows */
@@ -237,7 +281,7 @@ io_read(VALUE self, VALUE io, VALUE buffer, VALUE least, VALUE offset)
     if (beyond(buffer, least, offset)) return INT2FIX(-EINVAL);
     if (file_for_us(self, io)) return read_file(self, io, buffer, HERE, NUM2SIZET(offset), NUM2SIZET(least), SIZE_MAX);
     if (NUM2SIZET(least) == 0 && at_once(io)) return read_at_once(self, io, buffer, NUM2SIZET(offset), SIZE_MAX);
-    return leave_to_ruby(self, io, buffer, least, offset);
+    return leave_to_ruby(self, io, buffer, least, offset, NUM2SIZET(offset), NUM2SIZET(least) == 0 ? SIZE_MAX : 0);
 }
 
 /* (io, buffer, least, offset) */
@@ -264,7 +308,7 @@ io_read_41(VALUE self, VALUE io, VALUE buffer, VALUE offset, VALUE most)
 {
     if (file_for_us(self, io)) return read_file(self, io, buffer, HERE, NUM2SIZET(offset), 0, NUM2SIZET(most));
     if (at_once(io)) return read_at_once(self, io, buffer, NUM2SIZET(offset), NUM2SIZET(most));
-    return leave_to_ruby(self, io, buffer, offset, most);
+    return leave_to_ruby(self, io, buffer, offset, most, NUM2SIZET(offset), NUM2SIZET(most));
 }
 
 static VALUE

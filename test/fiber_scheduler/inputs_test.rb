@@ -2,6 +2,7 @@
 
 require "fiber_scheduler/scheduled"
 require "io/nonblock"
+require "pty"
 require "open3"
 require "socket"
 require "tempfile"
@@ -70,6 +71,27 @@ class FiberSchedulerInputsTest < Minitest::Test
       end
     end
     assert_equal 1_000_000, read
+  end
+
+  # Who comes second finds nothing any more. On a terminal the system knows no read that doesn't block.
+  def test_two_who_read_one_descriptor_that_blocks_hold_nobody_up
+    terminal = PTY.open.reverse
+    %i[gets readpartial sysread readline].product([pipe, terminal]) do |how, (reader, writer)|
+      lines = []
+      looping do
+        reader.nonblock = false
+        2.times { Fiber.schedule { lines << reader.public_send(how, 10) } }
+        Fiber.schedule do
+          writer.write("a\n")
+          sleep 0.001 until lines.any?
+          5.times { sleep 0.001 }
+          writer.write("b\n")
+        end
+      end
+      assert_equal %W[a\n b\n], lines, [how, reader.class]
+    end
+  ensure
+    terminal&.each(&:close)
   end
 
   # The selector has the descriptor not block meanwhile, for everyone who shares it; and IO#readline is in Ruby.
