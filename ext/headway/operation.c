@@ -21,7 +21,7 @@
 #define DECLINED Qundef
 #endif
 
-static ID id_blocking, id_call, id_costs, id_guard, id_hand_over, id_pool, id_yield;
+static ID id_blocking, id_call, id_close, id_costs, id_guard, id_hand_over, id_pool, id_yield;
 static VALUE fiber_class;
 
 static const rb_data_type_t costs_type = {
@@ -37,7 +37,7 @@ costs_of(VALUE object)
 }
 
 /* What is noted of a place. */
-enum { NEW, DECLINABLE, NOT_DECLINABLE, STAYS };
+enum { NEW, DECLINABLE, CLOSES, NOT_DECLINABLE, STAYS };
 
 /* The place an operation is called from: the C method that blocks, and the Ruby method that called it. A frame that is gone and its
  * address used again may pass for another one: then two places share what is known of them. */
@@ -70,23 +70,30 @@ copies_a_stream(VALUE frame)
     return hw_frame_named(frame, "copy_stream");
 }
 
+/* By then the VM has forgotten the descriptor: what gives this operation up leaves it open for good. */
+static bool
+closes(VALUE frame)
+{
+    return hw_frame_named(frame, "close") || hw_frame_named(frame, "close_write") || hw_frame_named(frame, "close_read");
+}
+
 static void
 note_place(struct hw_place *place, VALUE work)
 {
     VALUE frame;
     bool by_c = hw_called_by_c(&frame);
-    place->note = !by_c || !of_the_vm(work) ? NOT_DECLINABLE : copies_a_stream(frame) ? STAYS : DECLINABLE;
+    place->note = !by_c || !of_the_vm(work) ? NOT_DECLINABLE : copies_a_stream(frame) ? STAYS : closes(frame) ? CLOSES : DECLINABLE;
 }
 
 /* However many methods of a scheduler are in between. */
 static bool
-called_to_copy_a_stream(int skip)
+called_to(bool (*what)(VALUE frame), int skip)
 {
     VALUE frames[6];
     int lines[6];
     int count = rb_profile_frames(skip, 6, frames, lines);
     for (int i = 0; i < count; i++)
-        if (lines[i] == 0 && copies_a_stream(frames[i])) return true;
+        if (lines[i] == 0 && what(frames[i])) return true;
     return false;
 }
 
@@ -118,6 +125,7 @@ struct leave {
     VALUE costs_object; /* a forked child's pool has others */
     VALUE scheduler;
     VALUE arguments[4];
+    bool closes;
     uint32_t turns;
 };
 
@@ -143,14 +151,15 @@ static VALUE
 hand_over(VALUE leave)
 {
     const VALUE *arguments = ((struct leave *)leave)->arguments;
-    return rb_funcallv(arguments[0], id_hand_over, 3, arguments + 1);
+    return rb_funcallv(arguments[0], ((struct leave *)leave)->closes ? id_close : id_hand_over, 3, arguments + 1);
 }
 
 static VALUE
-run_on_worker(VALUE costs_object, VALUE pool, VALUE work, const struct hw_place *place)
+run_on_worker(VALUE costs_object, VALUE pool, VALUE work, const struct hw_place *place, int skip)
 {
     struct hw_costs *costs = costs_of(costs_object);
     struct leave leave = { .costs_object = costs_object, .turns = costs->turns,
+                           .closes = place->note == CLOSES || (place->note != DECLINABLE && called_to(closes, skip)),
                            .arguments = { pool, work, ULL2NUM(place->key), costs->mode == HW_COSTS_ADAPTIVE && hw_costs_light(place) ? Qtrue : Qfalse } };
     costs->elsewhere++;
     costs->handed_over++;
@@ -200,7 +209,7 @@ wait_for(VALUE self, VALUE pool, VALUE costs_object, VALUE work)
           case HW_CHOICE_BREATHE: breathe(costs_object, self); break;
           case HW_CHOICE_INLINE: return place->note == NOT_DECLINABLE ? run_inline(work) : DECLINED;
           case HW_CHOICE_MEASURE: return run_measured(costs, place, work);
-          default: return run_on_worker(costs_object, pool, work, place);
+          default: return run_on_worker(costs_object, pool, work, place, 1);
         }
     }
 }
@@ -223,7 +232,7 @@ static VALUE
 offload_operation(VALUE self, VALUE pool, VALUE costs_object, VALUE work)
 {
     struct hw_costs *costs = costs_of(costs_object);
-    if (called_to_copy_a_stream(2)) {
+    if (called_to(copies_a_stream, 2)) {
         rb_funcallv(pool, id_guard, 0, NULL);
         return rb_funcallv(pool, id_hand_over, 3, (VALUE[]){ work, Qnil, Qfalse }); /* rare, and of no known place */
     }
@@ -233,7 +242,7 @@ offload_operation(VALUE self, VALUE pool, VALUE costs_object, VALUE work)
           case HW_CHOICE_BREATHE: breathe(costs_object, rb_fiber_scheduler_current()); break;
           case HW_CHOICE_INLINE: return run_inline(work);
           case HW_CHOICE_MEASURE: return run_measured(costs, place, work);
-          default: return run_on_worker(costs_object, pool, work, place);
+          default: return run_on_worker(costs_object, pool, work, place, 2);
         }
     }
 }
@@ -287,6 +296,7 @@ hw_operation_init(VALUE native)
     rb_gc_register_mark_object(fiber_class);
     id_blocking = rb_intern("blocking");
     id_call = rb_intern("call");
+    id_close = rb_intern("hand_over_close");
     id_costs = rb_intern("@costs");
     id_guard = rb_intern("guard_io_wait");
     id_hand_over = rb_intern("hand_over_operation");

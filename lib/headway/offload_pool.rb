@@ -174,6 +174,18 @@ module Headway
     end
 
     # @!visibility private
+    # The same for what closes a descriptor, which is done whatever happens: interrupted by nothing, and here if no worker has done it.
+    def hand_over_close(work, place, light)
+      done = false
+      closing = -> { Thread.handle_interrupt(MASKED) { work.call.then { done = true } } }
+      OffloadPool.worker? || hand_over(closing, nil, place, light) { nil }
+    rescue Error
+      nil # full, closed, forked, or the worker was killed
+    ensure
+      Thread.handle_interrupt(MASKED) { inline(work) } unless done
+    end
+
+    # @!visibility private
     # Hands work to a worker and waits for it.
     #
     # @yield to run it inline, when the queue is full and that is the rule, and in a signal handler

@@ -60,6 +60,46 @@ class FiberSchedulerOffloadTest < Minitest::Test
     assert_equal 0, left
   end
 
+  # The VM has forgotten the descriptor by then: nobody else would ever close it, and who reads the pipe would wait for its end for good.
+  # Of two fibers one stands in the queue, and one finds no place in it.
+  def test_what_closes_a_descriptor_is_never_given_up
+    { inline: 1, wait: 2, raise: 1 }.to_a.product([false, true]) do |(full, struck), by_ruby|
+      pool = Headway::OffloadPool.new(workers: 1, queue: 1, full: full, mode: :always)
+      gate = Thread::Queue.new
+      seen = []
+      ends = nil
+      looping(pool: by_ruby ? pool.method(:call) : pool) do
+        Fiber.schedule { pool.run { gate.pop } }
+        pipes = Array.new(2) { IO.pipe }
+        closing = pipes.map { |_, writer| Fiber.schedule { writer.close rescue seen << $!.message } } # rubocop:disable Style/RescueModifier
+        closing.each { |fiber| fiber.raise(IOError, "given up") if fiber.alive? }
+        ends = pipes.map { |reader, _| reader.read_nonblock(1, exception: false) }
+        gate << true
+      end
+      assert_equal [nil, nil], ends, [full, by_ruby]
+      assert_equal ["given up"] * (HANDED_OVER ? struck : 0), seen, [full, by_ruby]
+      pool.close
+    end
+  end
+
+  # It is over, as nothing interrupts it, when what was raised goes on.
+  def test_what_closes_a_descriptor_is_waited_for
+    pool = Headway::OffloadPool.new(workers: 1, mode: :always)
+    closed = nil
+    looping(pool: pool) do
+      reader, writer = IO.pipe
+      closing = Fiber.schedule do
+        writer.close
+      ensure
+        closed = reader.read_nonblock(1, exception: false).nil?
+      end
+      closing.kill
+    end
+    assert closed
+  ensure
+    pool.close
+  end
+
   # Of several fibers in the pool, some are called off while they wait for a worker or run on one.
   def test_a_timeout_strikes_an_operation_under_way
     outcomes = Hash.new(0)
