@@ -297,6 +297,22 @@ class FiberSchedulerInputsTest < Minitest::Test
     end
   end
 
+  # io-event 1.11's selector, for one, asks the system for a descriptor of the process -1 then, and fails.
+  def test_a_selector_is_not_asked_for_any_child_or_a_group
+    codes = []
+    looping do |scheduler|
+      Fiber.schedule do
+        scheduler.instance_variable_get(:@selector).define_singleton_method(:process_wait) { |*| Kernel.raise(Errno::EINVAL) }
+        codes << Process.wait2(-spawn("exit 3", pgroup: true)).last.exitstatus
+        spawn("exit 4")
+        codes << Process.wait2.last.exitstatus
+        spawn("exit 5")
+        codes << Process.wait2(0).last.exitstatus
+      end
+    end
+    assert_equal [3, 4, 5], codes
+  end
+
   def test_processes
     codes = []
     looping do

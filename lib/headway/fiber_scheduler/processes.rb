@@ -23,7 +23,8 @@ module Headway
       # @return [Process::Status]
       def process_wait(pid, flags)
         return Elsewhere.process_wait(pid, flags) unless here?
-        return on_thread { Elsewhere.process_wait(pid, flags) } unless flags.zero? # a selector knows of ends alone, not of stops
+        # A selector knows of ends alone, not of stops, and older ones of a single process, not of any child or a group.
+        return on_thread { Elsewhere.process_wait(pid, flags) } unless flags.zero? && pid.positive?
 
         in_selector(pid) do |fiber|
           status = @selector.process_wait(fiber, Number.new(pid), flags) until status
