@@ -91,6 +91,23 @@ class AutotuneSearchTest < Minitest::Test
     assert_equal [[:abandoned, "too little work to tell"]], plant.search.history.map { |step| [step.outcome, step.reason] }
   end
 
+  # The harm itself keeps such a step from being judged: it was tried again and again, most of the time.
+  def test_a_step_under_which_too_little_is_done_is_not_tried_again
+    plant = Plant.new(values: { threads: 4 }, ranges: { threads: 1..4 }, samples: 100)
+    plant.gvl_s, plant.delay_s = 0.005, 0.345
+    plant.run(100) # 114 works a window, 86 with a thread less
+    assert_equal [[4, 3, :abandoned]], plant.search.history.map { |step| [step.from, step.to, step.outcome] }
+    assert_equal 1, plant.lines.grep(/nothing left to try: threads 4 stays/).size
+  end
+
+  def test_a_step_that_came_as_work_became_scarce_is_tried_again
+    plant = Plant.new(values: { threads: 4 }, ranges: { threads: 3..4 })
+    plant.run(5)
+    plant.run(30) { { count: 3 } }
+    plant.run(50)
+    assert_equal [[3, :abandoned], [3, :reverted]], plant.search.history.map { |step| [step.to, step.outcome] }
+  end
+
   def test_a_backlog_and_failures_speak_against_a_step_that_makes_work_look_faster
     { { backlog: 20.0 } => /backlog 2 -> 20 is worse/, { failed: 300 } => /failed work 0 -> 0\.\d+ of all is worse/ }.each do |harm, reason|
       plant = Plant.new(values: { quantum_ms: 100 }, ranges: { quantum_ms: 75..100 })

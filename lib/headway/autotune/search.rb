@@ -75,6 +75,8 @@ module Headway
         return if @before.size < @windows
 
         @signature ||= Signature.new(@before)
+        @tried[@starved] = true if @starved # with enough work at once without it, it was that step that kept it from being done
+        @starved = nil
         @trial = next_trial
         return rest unless @trial
 
@@ -115,7 +117,7 @@ module Headway
       end
 
       def settle(values)
-        @signature = nil if values != @base
+        @signature = @starved = nil if values != @base
         @base = @set = values
         watch_anew
       end
@@ -130,7 +132,7 @@ module Headway
 
       def forget
         @tried = {}
-        @signature = nil
+        @signature = @starved = nil
         @resting = false
         @departures = 0
       end
@@ -211,7 +213,11 @@ module Headway
 
       def scarce
         @scarce += 1
-        abandon("too little work to tell") if @scarce > 2 * @windows
+        @starved = nil if @set == @base && @scarce > 1 # there is little to do whatever is set
+        return @set if @scarce <= 2 * @windows
+
+        @starved = @trial if @state == :try
+        abandon("too little work to tell")
         @set
       end
 
