@@ -116,6 +116,7 @@ process_hash(const struct hw_workload_process *process)
     hw_set_number(hash, "off_cpu", process->off_cpu_ns);
     hw_set_number(hash, "requests", process->requests);
     hw_set_number(hash, "busy", process->busy_ns);
+    hw_set(hash, "under_way", UINT2NUM(process->under_way));
     hw_set_number(hash, "requests_start", wall_clock_ns(&process->header, process->first_ns));
     hw_set_number(hash, "requests_span", process->last_ns - process->first_ns);
     hw_set(hash, "workers", UINT2NUM(process->workers));

@@ -120,10 +120,10 @@ module Headway
       changes.sort.map { |_, fewer| running -= fewer }.max # who begins as another one ends is beside it
     end
 
-    # @return [Float] requests a second, over all processes
+    # @return [Float] requests a second, over all processes; those too that hadn't ended as the trace did
     def rate
       seconds = covered / 1e9
-      seconds.zero? ? 0.0 : count / seconds
+      seconds.zero? ? 0.0 : (count + processes.sum { |process| process[:under_way] }) / seconds
     end
 
     # @return [Float] the share of their time in which the threads had a request, 0 to 1

@@ -120,6 +120,22 @@ class PredictTest < PredictCase
     assert_in_delta 50, recorded["busy_pct"], 1
   end
 
+  # Each thread takes the next job at once, three long ones and one short ones; the trace, of a process that was killed, ends in the middle.
+  def test_a_pool_that_was_always_busy_is_closed_whatever_the_end_cuts_off
+    events = { 1 => 3_000, 2 => 3_000, 3 => 3_000, 4 => 100 }.flat_map do |thread, job_ms|
+      (0...9_000).step(job_ms).flat_map do |at_ms|
+        [[at_ms, :mark_begin, 1], [at_ms + 1, :suspended], [at_ms + job_ms - 2, :resumed], [at_ms + job_ms - 1, :mark_end, 1]]
+      end.map { |at_ms, *event| [ns(at_ms), thread, *event] }
+    end
+    events = events.select { |at_ns,| at_ns < ns(8_900) }.sort_by.with_index { |event, i| [event.first, i] }
+    recorded = json_of("predict", write(TraceEncoder.new(policy: "observe").strings(1 => "job").events(*events)))["recorded"]
+
+    assert_operator recorded["busy_pct"], :>, 98
+    assert_nil recorded["rate_per_s"]
+    assert_equal 89 + 6, recorded["requests"]
+    assert_in_delta (89 + 9) / 8.9, recorded["requests_per_s"], 0.05
+  end
+
   def test_nothing_is_predicted_from_too_little
     status, out, err = run_cli("predict", orders(20))
     assert_equal [1, ""], [status, out]

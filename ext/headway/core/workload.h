@@ -66,7 +66,8 @@ struct hw_workload_process {
     uint64_t running_ns, off_cpu_ns; /* with the GVL; of that, on no processor */
     uint64_t computed_ns;       /* by threads without requests, with the GVL or not */
     uint64_t requests, busy_ns; /* busy: in requests, summed over threads */
-    uint64_t first_ns, last_ns; /* of its requests */
+    uint64_t first_ns, last_ns; /* of its requests: the first begins, the last ends */
+    uint32_t under_way;         /* requests that its threads had begun by then and never ended */
     uint32_t workers;           /* threads that did requests, as many as there were at a time */
     uint32_t idle;              /* threads of the same names, but for digits, that did none as long as the trace lasts */
     uint32_t most_at_once;      /* requests */

@@ -290,7 +290,7 @@ hw_reading_end_mark(struct reading *r, struct reading_thread *t, uint32_t string
     r->in_request--;
     struct hw_workload_process *process = r->process;
     if (t->last_request == NONE) t->worked_ns = t->begun_ns;
-    if (process->requests++ == 0) process->first_ns = t->begun_ns;
+    if (process->requests++ == 0 || t->begun_ns < process->first_ns) process->first_ns = t->begun_ns;
     process->last_ns = r->now_ns;
     process->busy_ns += r->now_ns - t->begun_ns;
     put_request(r, t, t->outermost, NONE);
@@ -327,9 +327,20 @@ end_last_cycle(struct reading *r, struct reading_thread *t)
     put_cycle(r, t);
 }
 
+/* The trace ends in the middle of it: it is none of the requests, but it came, and its thread was busy. */
+static void
+count_under_way(const struct reading *r, const struct reading_thread *t)
+{
+    struct hw_workload_process *process = r->process;
+    if (!r->over || t->depth == 0 || t->last_request == NONE || t->begun_ns >= process->last_ns) return;
+    process->under_way++;
+    process->busy_ns += process->last_ns - t->begun_ns;
+}
+
 void
 hw_reading_exit(struct reading *r, struct reading_thread *t)
 {
+    count_under_way(r, t);
     leave_state(r, t); /* a delay too, which nothing else ends any more */
     t->since_ns = r->now_ns;
     hw_reading_enter(r, t, HW_SUSPENDED);

@@ -95,6 +95,26 @@ TEST(a_request_is_what_was_marked_without_its_waits)
     clean_up();
 }
 
+/* The first to begin is not the first to end, and one that the trace cuts off is none, but its thread was busy. */
+TEST(requests_that_overlap_are_busy_from_the_first_begin_to_the_last_end)
+{
+    static const struct hw_trace_event events[] = {
+        EVENT(AT(0), 1, KNOWN, .value = HW_RUNNING), EVENT(AT(10), 1, MARK_BEGIN, .value = 1), EVENT(AT(20), 1, SUSPENDED),
+        EVENT(AT(20), 2, RESUMED), EVENT(AT(60), 2, MARK_BEGIN, .value = 1), EVENT(AT(70), 2, MARK_END, .value = 1),
+        EVENT(AT(80), 2, MARK_BEGIN, .value = 1), EVENT(AT(90), 2, SUSPENDED), EVENT(AT(90), 1, READY), EVENT(AT(90), 1, RESUMED),
+        EVENT(AT(110), 1, MARK_END, .value = 1), EVENT(AT(120), 1, MARK_BEGIN, .value = 1),
+        EVENT(AT(200), 1, KNOWN, .value = HW_RUNNING),
+    };
+    read_trace(events, COUNT(events));
+    const struct hw_workload_process *process = &work.processes[0];
+    CHECK_EQUAL(2, process->requests);
+    CHECK_EQUAL(AT(10), process->first_ns);
+    CHECK_EQUAL(AT(110), process->last_ns);
+    CHECK_EQUAL((100 + 10 + 30) * HW_NS_PER_US, process->busy_ns);
+    CHECK_EQUAL(1, process->under_way); /* the last one came later */
+    clean_up();
+}
+
 /* Queries at the application's start, and one in a request that was begun before the trace. */
 TEST(a_part_is_no_request_wherever_it_is)
 {
@@ -451,7 +471,8 @@ TEST(reading_may_be_given_up_at_any_moment)
     clean_up();
 }
 
-TESTS({ "request", a_request_is_what_was_marked_without_its_waits }, { "part", a_part_is_no_request_wherever_it_is },
+TESTS({ "request", a_request_is_what_was_marked_without_its_waits },
+      { "busy", requests_that_overlap_are_busy_from_the_first_begin_to_the_last_end }, { "part", a_part_is_no_request_wherever_it_is },
       { "alike", marks_of_one_name_nest }, { "alike, dropped", where_events_were_dropped_an_end_is_the_end },
       { "idle", idle_threads_are_those_named_as_one_that_did_requests },
       { "workers", threads_that_work_one_after_another_are_no_larger_pool },
