@@ -27,7 +27,7 @@ module Headway
           return cannot("predict", refusal) if refusal
 
           show(Headway::Predict::Document.new(workload, settings, **options.slice(:cores, :seed)), options[:json])
-          Headway::Predict::Plot.new(workload, settings).write(options[:plot]) if options[:plot]
+          Headway::Predict::Plot.new(workload, settings, **options.slice(:cores, :seed)).write(options[:plot]) if options[:plot]
           0
         end
 

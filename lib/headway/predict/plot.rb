@@ -5,8 +5,8 @@ require_relative "../predict"
 
 module Headway
   module Predict
-    # Latency against load: for each setting a line of the p99 and, dashed, of the p50, over rates of open arrivals up to what
-    # it can do. One SVG file that needs nothing else.
+    # Latency against load: for each setting a line of the p99 (of few requests the p95) and, dashed, of the p50, over rates of open
+    # arrivals up to what it can do. One SVG file that needs nothing else.
     class Plot
       LINES_MOST = 8
       LOADS = [0.05, 0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95].freeze
@@ -18,7 +18,7 @@ module Headway
       BOTTOM = 44
       COLOURS = %w[#1f6fc4 #c27803 #0f7b5f #b8376b #8a5cd1 #6b6b00 #7a8594 #14828c].freeze
       Line = Data.define(:setting, :points)
-      Point = Data.define(:rate, :p50_ms, :p99_ms)
+      Point = Data.define(:rate, :p50_ms, :tail_ms)
       private_constant :LINES_MOST, :LOADS, :WIDTH, :HEIGHT, :LEFT, :RIGHT, :TOP, :BOTTOM, :COLOURS
 
       # Fails now rather than after the work is done.
@@ -34,8 +34,11 @@ module Headway
 
       # @param workload [Workload]
       # @param settings [Array<Setting>] their rates don't matter; the first eight are drawn
-      def initialize(workload, settings)
+      # @param options [Hash] for {Figures}
+      def initialize(workload, settings, **options)
         @workload = workload
+        @options = options
+        @tail = workload.count < Figures::LEAST.fetch("p99_ms") ? "p95" : "p99"
         grounds = Grounds.new(workload)
         settings = settings.map { |setting| setting.with(rate: nil) }.uniq.reject { |setting| grounds.refusal_of(setting) }
         @left_out = [settings.size - LINES_MOST, 0].max
@@ -51,7 +54,7 @@ module Headway
 
         points = @lines.flat_map(&:points)
         @most_rate = points.map(&:rate).max
-        @decades = (Math.log10(points.map(&:p50_ms).min).floor..Math.log10(points.map(&:p99_ms).max).ceil)
+        @decades = (Math.log10(points.map(&:p50_ms).min).floor..Math.log10(points.map(&:tail_ms).max).ceil)
         drawn = @lines.each_with_index.map { |line, i| draw(line, COLOURS[i], i) }
         frame((grid + drawn).join("\n"))
       end
@@ -59,17 +62,20 @@ module Headway
       private
 
       def line(setting)
-        capacity = Figures.new(@workload, setting, replications: 0).requests_per_s
-        points = LOADS.filter_map { |load| point(setting.with(rate: capacity * load)) if capacity.positive? }
+        busy = figures(setting)
+        points = busy.refusal ? [] : LOADS.filter_map { |load| point(setting.with(rate: busy.requests_per_s * load)) }
         Line.new(setting:, points:)
       end
 
       def point(setting)
-        figures = Figures.new(@workload, setting, replications: 0)
-        p50, p99 = %w[p50_ms p99_ms].map { |key| figures.samples(key).first }
-        p99 ||= figures.samples("p95_ms").first
-        Point.new(rate: setting.rate, p50_ms: [p50, 0.001].max, p99_ms: [p99, 0.001].max) if p50 && p99
+        figures = figures(setting)
+        return if figures.refusal
+
+        p50, tail = ["p50_ms", "#{@tail}_ms"].map { |key| figures.samples(key).first }
+        Point.new(rate: setting.rate, p50_ms: [p50, 0.001].max, tail_ms: [tail, 0.001].max) if p50 && tail
       end
+
+      def figures(setting) = Figures.new(@workload, setting, replications: 0, **@options)
 
       def x(rate) = (LEFT + (rate / @most_rate * (WIDTH - LEFT - RIGHT))).round(1)
 
@@ -79,7 +85,7 @@ module Headway
       end
 
       def draw(line, colour, place)
-        paths = { p99_ms: "", p50_ms: %( stroke-dasharray="4 4") }.map do |key, dashes|
+        paths = { tail_ms: "", p50_ms: %( stroke-dasharray="4 4") }.map do |key, dashes|
           points = line.points.map { |point| "#{x(point.rate)} #{y(point.public_send(key))}" }
           %(<path d="M#{points.join("L")}" fill="none" stroke="#{colour}" stroke-width="2"#{dashes}/>)
         end
@@ -106,7 +112,7 @@ module Headway
         <<~SVG
           <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 #{WIDTH} #{HEIGHT}" role="img" aria-label="latency against load">
           <style>svg { background: #fff; font: 12px system-ui, sans-serif } text { fill: #1b1f24 } .rule { stroke: #d5d9df; stroke-width: 1 }</style>
-          <text x="#{LEFT}" y="22" font-size="14">Predicted latency against load: p99, and p50 dashed (milliseconds)#{more}</text>
+          <text x="#{LEFT}" y="22" font-size="14">Predicted latency against load: #{@tail}, and p50 dashed (milliseconds)#{more}</text>
           #{content}
           <text x="#{(LEFT + WIDTH - RIGHT) / 2}" y="#{HEIGHT - 8}" text-anchor="middle">#{@workload.things} a second</text>
           </svg>
