@@ -31,7 +31,7 @@ reason(int error)
 /* For what names of a forked child's file and of the alarm's dumps have besides. */
 #define PATH_ROOM 64
 
-/* Native.record_start(path or nil, flight, slots, alarm_ns, keep_ns, [ruby, headway, policy, preempt, command, quantum_ns, cpus])
+/* Native.record_start(path or nil, flight, slots, alarm_ns, keep_ns, [ruby, headway, policy, preempt, command, cpus])
  *   -> nil, or why not */
 static VALUE
 record_start(VALUE self, VALUE path, VALUE flight, VALUE slots, VALUE alarm_ns, VALUE keep_ns, VALUE about)
@@ -49,8 +49,10 @@ record_start(VALUE self, VALUE path, VALUE flight, VALUE slots, VALUE alarm_ns, 
     hw_copy_text(set->header.policy, sizeof(set->header.policy), RARRAY_AREF(about, 2));
     hw_copy_text(set->header.preempt, sizeof(set->header.preempt), RARRAY_AREF(about, 3));
     hw_copy_text(set->header.command, sizeof(set->header.command), RARRAY_AREF(about, 4));
-    set->header.quantum_ns = NUM2ULL(RARRAY_AREF(about, 5));
-    set->header.cpus = NUM2UINT(RARRAY_AREF(about, 6));
+    set->header.cpus = NUM2UINT(RARRAY_AREF(about, 5));
+    pthread_mutex_lock(&hw_runtime.lock);
+    set->header.quantum_ns = hw_policy_slice_ns(&hw_runtime.scheduler.policy);
+    pthread_mutex_unlock(&hw_runtime.lock);
     int error = hw_feed_start(&hw_runtime, set);
     xfree(set);
     if (error) return error == EBUSY ? rb_utf8_str_new_cstr("a recording is under way") : reason(error);

@@ -130,8 +130,7 @@ module Headway
       end
 
       def about
-        [RUBY_VERSION, VERSION, Headway.policy.to_s, Headway.preempt.to_s, command, (Headway.quantum_ms * 1_000_000).round,
-         Processors.count]
+        [RUBY_VERSION, VERSION, Headway.policy.to_s, Headway.preempt.to_s, command, Processors.count]
       end
 
       # Where no locale is set, words are bytes, and may not go together with one the program set.

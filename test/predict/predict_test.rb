@@ -429,6 +429,18 @@ class PredictTest < PredictCase
   end
 
   # From a real program's trace, in a process of its own: the setting it ran with comes out near what was measured.
+  # Which Headway's own quantum is not, as it schedules nothing.
+  def test_what_was_only_observed_has_the_slices_of_the_vm
+    slice = Gem::Version.new(RUBY_VERSION) >= Gem::Version.new("3.4") ? 30.0 : 100.0
+    in_directory do |directory|
+      { { "RUBY_THREAD_TIMESLICE" => "30" } => slice, { "RUBY_THREAD_DEFAULT_QUANTUM_MS" => "10" } => 100.0 }.each do |env, quantum_ms|
+        path = File.join(directory, "observed.headway")
+        assert_predicate headway_ruby("sleep 0.01", "--policy=observe", "--record=#{path}", env: env), :success?
+        assert_equal [:stock, quantum_ms], Headway::Workload.open(path).setting.values_at(:policy, :quantum_ms)
+      end
+    end
+  end
+
   def test_a_real_recording
     code = 'work = ->(ms) { t = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) + ms / 1000.0; ' \
            'nil while Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) < t }; ' \

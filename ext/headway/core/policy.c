@@ -195,6 +195,12 @@ hw_policy_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *ho
 }
 
 uint64_t
+hw_policy_slice_ns(const struct hw_policy *policy)
+{
+    return policy->kind == HW_OBSERVE && policy->vm_slice_ns ? policy->vm_slice_ns : policy->quantum_ns;
+}
+
+uint64_t
 hw_policy_in_debt_until_ns(uint64_t until_ns, uint64_t debt_ns, uint64_t now)
 {
     return hw_later_ns(until_ns, now) + debt_ns;

@@ -151,6 +151,9 @@ uint8_t hw_policy_last_tier(uint8_t admitted, uint8_t waiting);
 /* When the holder must give way, or be judged again because it turns batch: HW_NEVER, or a time that may have passed. */
 uint64_t hw_policy_yield_at_ns(const struct hw_policy *policy, const struct hw_thread *holder, const struct hw_rivals *rivals);
 
+/* A time slice as it is in force: of a policy that schedules nothing the VM's own. */
+uint64_t hw_policy_slice_ns(const struct hw_policy *policy);
+
 /* Until when there is a debt, once one is added to it. */
 uint64_t hw_policy_in_debt_until_ns(uint64_t until_ns, uint64_t debt_ns, uint64_t now);
 

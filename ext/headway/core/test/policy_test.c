@@ -265,6 +265,11 @@ TEST(nobody_gives_way_under_observe)
         { "interactive", HOLDER(.batch = false), RIVALS(.ready = 5), NEVER_MS },
     };
     check_yields(&policy, cases, sizeof(cases) / sizeof(*cases));
+    policy.quantum_ns = MS(10);
+    policy.vm_slice_ns = MS(120);
+    CHECK_EQUAL(MS(120), hw_policy_slice_ns(&policy));
+    policy.kind = HW_QUANTUM;
+    CHECK_EQUAL(MS(10), hw_policy_slice_ns(&policy));
 }
 
 TEST(granularity_is_free_within_the_credit_and_bounded_beyond)
