@@ -143,6 +143,14 @@ class PredictTest < PredictCase
     assert_in_delta (89 + 9) / 8.9, recorded["requests_per_s"], 0.05
   end
 
+  def test_a_recorded_setting_that_comes_out_far_slower_than_recorded_is_told
+    said = /the setting recorded comes out at \d\d ms a request, where 6 were recorded: .*--rate closed/
+    _, text, = run_cli("predict", path = orders(500, pause_ms: 1), "--threads", "1,2")
+    assert_match(/^Note: #{said}/, text)
+    assert_match said, json_of("predict", path)["cautions"].join("\n")
+    [%w[--threads 2], %w[--rate 10], %w[--rate closed]].each { |asked| refute_match said, json_of("predict", path, *asked)["cautions"].join("\n") }
+  end
+
   def test_nothing_is_predicted_from_too_little
     status, out, err = run_cli("predict", orders(20))
     assert_equal [1, ""], [status, out]

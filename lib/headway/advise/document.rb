@@ -12,9 +12,7 @@ module Headway
       SURE = 0.95
       # Beyond it a little more load makes much more latency.
       FULL = 0.8
-      # Requests take so many times as long from their arrival on as they did once they had a thread.
-      QUEUED = 3
-      private_constant :FULL, :QUEUED
+      private_constant :FULL
 
       # @param workload [Workload]
       # @param choice [Choice]
@@ -129,18 +127,12 @@ module Headway
           "#{figures.setting} can do, and with some more #{@workload.things} queue up (--rate tries it)"
       end
 
-      # A trace knows nothing of the queue in front of the threads, and of clients that wait for their answers.
       def queued
         current = @choice.current
-        return if current.setting.rate.nil? || current.setting.rate != Predict.recorded_rate(@workload)
+        return unless current.setting.rate == Predict.recorded_rate(@workload)
         return "the current setting comes out too slow for as many #{@workload.things} as were recorded: #{Predict::CLOSED}" if current.overloaded?
 
-        recorded_ms = 1000 * @workload.kinds.sum { |kind| kind.count * kind.mean_s } / @workload.count
-        predicted_ms = current.samples("mean_ms").first
-        return if predicted_ms.to_f < QUEUED * recorded_ms # nil: too few for a mean
-
-        "the current setting comes out at #{predicted_ms.round} ms a #{@workload.thing}, where #{recorded_ms.round} were recorded: that many that " \
-          "come at random would wait for a thread first. #{Predict::CLOSED.capitalize}"
+        @grounds.queued(current, "the current setting")
       end
 
       def arrivals

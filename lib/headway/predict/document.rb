@@ -33,7 +33,7 @@ module Headway
 
       # @return [Hash]
       def to_h
-        { "headway" => VERSION, "schema" => SCHEMA, "recorded" => recorded, "cautions" => @grounds.cautions,
+        { "headway" => VERSION, "schema" => SCHEMA, "recorded" => recorded, "cautions" => cautions,
           "predictions" => @rows.map { |row| { **(row.figures || row.setting).to_json_h, "refused" => row.refusal } } }
       end
 
@@ -82,7 +82,14 @@ module Headway
 
       def overloaded(row) = ("too slow" if row.figures.overloaded?)
 
-      def notes = [too_slow, *@grounds.cautions].compact
+      def notes = [too_slow, *cautions].compact
+
+      def cautions = [*@grounds.cautions, queued].compact
+
+      def queued
+        as_recorded = @rows.find { |row| row.figures && row.setting == Predict.recorded(@workload) }
+        as_recorded && @grounds.queued(as_recorded.figures, "the setting recorded")
+      end
 
       def too_slow
         slow = @rows.filter_map { |row| row.figures if row.figures&.overloaded? }

@@ -19,6 +19,8 @@ module Headway
       TIMES_MOST = 8
       # Of the time with the GVL: with less of it on no processor, the machine isn't what decides.
       MUCH_OFF_CPU = 0.1
+      # Requests take so many times as long from their arrival on as they did once they had a thread.
+      QUEUED = 3
       # Threads of servers: some of them take requests, others help.
       SERVER = /\A(?:puma |sidekiq)/
       # What the core calls threads and requests whose names the trace doesn't have.
@@ -77,6 +79,22 @@ module Headway
 
         "up to #{setting.all_threads} #{@workload.things} would be under way at a time, instead of #{@at_once}: if they wait for a pool of " \
           "connections, a Mutex or a busy database, that gains nothing"
+      end
+
+      # A trace knows nothing of the queue in front of the threads, and of clients that wait for their answers.
+      #
+      # @param figures [Figures] of the setting recorded, at the rate recorded
+      # @param name [String] what that setting is called
+      # @return [String, nil] why they are not what was recorded
+      def queued(figures, name)
+        predicted_ms = figures.samples("mean_ms").first
+        return if figures.setting.rate.nil? || predicted_ms.nil? # nil: too slow, or too few for a mean
+
+        recorded_ms = 1000 * @workload.kinds.sum { |kind| kind.count * kind.mean_s } / @workload.count
+        return if predicted_ms < QUEUED * recorded_ms
+
+        "#{name} comes out at #{predicted_ms.round} ms a #{@workload.thing}, where #{recorded_ms.round} were recorded: that many that " \
+          "come at random would wait for a thread first. #{CLOSED.capitalize}"
       end
 
       private
