@@ -214,6 +214,22 @@ class PredictTest < PredictCase
     assert_match(/no requests are marked/, object["cautions"].first)
   end
 
+  # One after the other, each 2 x 1 ms in 20; between two of them nobody is there for 5.
+  def test_without_marks_threads_that_follow_one_another_are_one
+    encoder = TraceEncoder.new(policy: "observe")
+    events = (1..100).flat_map do |number|
+      encoder.thread(number, "", "import.rb:7")
+      [[0, :resumed], [1, :suspended], [10, :resumed], [11, :suspended], [20, :resumed], [20, :exited]].map do |at_ms, kind|
+        [ns((25 * number) + at_ms), number, kind]
+      end
+    end
+    object = json_of("predict", write(encoder.events(*events).dropped(0, 0).end))
+
+    assert_equal 1, object["recorded"]["threads"]
+    assert_in_delta 1, object["predictions"].first.dig("requests_per_s", "median") / object["recorded"]["requests_per_s"], 0.03
+    assert_in_delta 1, object["predictions"].first.dig("mean_ms", "median") / object["recorded"]["classes"].first["mean_ms"], 0.03
+  end
+
   # Two forked ones that compute half of the time, and their parent, which waits for them: its file comes first, or last.
   def test_without_marks_a_process_that_only_waits_counts_as_none
     { "a" => 0, "b" => 50, "c" => 50 }.each_with_index do |(name, busy_ms), i|

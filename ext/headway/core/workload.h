@@ -50,6 +50,7 @@ struct hw_track {
     uint32_t class, process;
     uint64_t running_ns, lived_ns, start_ns, end_ns;
     uint32_t pause; /* place + 1 of its last step, when that is a delay; 0: it ran to the end, and had been there from the beginning */
+    uint32_t paused; /* the request that it is the last step of */
 };
 
 struct hw_request_class {

@@ -355,5 +355,7 @@ hw_reading_exit(struct reading *r, struct reading_thread *t)
     track->running_ns = t->running_ns;
     track->end_ns = r->now_ns;
     track->lived_ns = r->now_ns - t->start_ns;
-    if (t->step_count > 0 && t->steps[t->step_count - 1].kind == HW_STEP_DELAY) track->pause = r->workload->step_count;
+    if (t->step_count == 0 || t->steps[t->step_count - 1].kind != HW_STEP_DELAY) return;
+    track->pause = r->workload->step_count;
+    track->paused = r->workload->request_count - 1;
 }

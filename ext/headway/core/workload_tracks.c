@@ -1,7 +1,7 @@
-/* Threads that began or ended while the trace was recorded. What went on beside requests goes on as long as is simulated: a thread that
- * lived for a moment would be there all the time, and a hundred of them, one after the other, all at once. So those of a name that
- * followed one another are one track, and where nobody was there it pauses. Figures of threads without requests are of their cycles alone,
- * and stay as they are. */
+/* Threads that began or ended while the trace was recorded. What a track does goes on as long as is simulated: a thread that lived for a
+ * moment would be there all the time, and a hundred of them, one after the other, all at once. So those of a name that followed one
+ * another are one track, and where nobody was there in between it pauses; beside requests also before the first and after the last. Without
+ * requests they are all there is, and each does what it does without end. */
 #include "workload_tracks.h"
 
 #include <stdlib.h>
@@ -14,6 +14,7 @@ lengthen_pause(struct hw_workload *w, const struct hw_track *track, uint64_t by_
     struct hw_step *step = &w->steps[track->pause - 1];
     uint64_t length_ns = step->length_ns + by_ns;
     step->length_ns = length_ns < HW_STEP_LONGEST_NS ? length_ns : HW_STEP_LONGEST_NS;
+    w->requests[track->paused].latency_ns += by_ns;
 }
 
 static void
@@ -25,6 +26,7 @@ append(struct hw_workload *w, struct hw_track *track, struct hw_track *later)
     track->end_ns = later->end_ns;
     track->lived_ns = later->end_ns - track->start_ns;
     track->pause = later->pause;
+    track->paused = later->paused;
     later->requests = 0;
 }
 
@@ -72,11 +74,9 @@ hw_workload_spread_tracks(struct hw_workload *w)
     bool whole = goes_into && last && before;
     for (uint32_t i = 0; whole && i < w->track_count; i++) goes_into[i] = i;
     for (uint32_t i = 0; whole && i < w->class_count; i++) last[i] = NONE;
-    if (whole && w->marked > 0) {
-        join(w, goes_into, last, before);
-        for (uint32_t i = 0; i < w->track_count; i++) {
-            if (w->tracks[i].requests > 0) spread(w, &w->tracks[i]);
-        }
+    if (whole) join(w, goes_into, last, before);
+    for (uint32_t i = 0; whole && w->marked > 0 && i < w->track_count; i++) {
+        if (w->tracks[i].requests > 0) spread(w, &w->tracks[i]);
     }
     free(last);
     free(before);
