@@ -58,6 +58,7 @@ without_addresses(VALUE label)
         else for (from += 3; from < end && ISXDIGIT(*from);) from++;
     }
     rb_str_set_len(copy, to - RSTRING_PTR(copy));
+    RB_GC_GUARD(label);
     return copy;
 }
 

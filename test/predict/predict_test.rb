@@ -452,8 +452,7 @@ class PredictTest < PredictCase
     end
   end
 
-  # From a real program's trace, in a process of its own: the setting it ran with comes out near what was measured.
-  # Which Headway's own quantum is not, as it schedules nothing.
+  # Headway's own quantum is for nothing there, as it schedules nothing.
   def test_what_was_only_observed_has_the_slices_of_the_vm
     slice = Gem::Version.new(RUBY_VERSION) >= Gem::Version.new("3.4") ? 30.0 : 100.0
     in_directory do |directory|
@@ -465,6 +464,7 @@ class PredictTest < PredictCase
     end
   end
 
+  # From a real program's trace, in a process of its own: the setting it ran with comes out near what was measured.
   def test_a_real_recording
     code = 'work = ->(ms) { t = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) + ms / 1000.0; ' \
            'nil while Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) < t }; ' \
