@@ -43,6 +43,18 @@ class SummaryTest < Minitest::Test
     assert_includes summary(unknown), "worker-3 waited 41 % of its time for the GVL (4.10 s of 10.0 s)."
   end
 
+  # As in a server that has ended, whose threads have one name.
+  def test_threads_that_share_a_row_may_have_waited_for_one_another
+    pool = thread("job", running: 45.0, ready: 87.0, suspended: 174.0, caused: 86.0, count: 5)
+    pulse = thread("pulse", running: 0.02, ready: 1.0, suspended: 60.0, caused: 0.041)
+
+    assert_includes summary([pool, pulse], policy: :observe),
+                    "job (5 threads) waited 28 % of its time for the GVL (87.0 s of 306 s); they kept one another and others waiting most (86.0 s); " \
+                    "--policy fair would let it go first."
+    crunch = thread("crunch", running: 60.0, caused: 90.0)
+    assert_includes summary([pool, crunch]), "(87.0 s of 306 s); crunch kept others waiting most (90.0 s)."
+  end
+
   # Stock Ruby keeps such a thread waiting for so long that it is hardly ever suspended.
   def test_a_starved_thread_is_not_taken_for_a_computing_one
     text = summary([thread("io", running: 0.001, ready: 9.5, suspended: 0.3), thread("crunch", running: 9.5, suspended: 0.0)],

@@ -127,11 +127,13 @@ module Headway
         mostly = waiter[:waited_for]&.select { |part| part[:name] }&.max_by { |part| part[:seconds] }
         return ", mostly for #{Text.thread(mostly[:name])} (#{Text.duration(mostly[:seconds])})" if mostly
 
-        others = @threads.reject { |thread| thread.equal?(waiter) || thread[:caused].nil? }
+        others = @threads.reject { |thread| (thread.equal?(waiter) && thread[:count] == 1) || thread[:caused].nil? }
         most = others.max_by { |thread| thread[:caused] }
         return "" unless most && most[:caused] >= SLIGHT_S
 
-        "; #{Table.label(most)} kept others waiting most (#{Text.duration(most[:caused])})"
+        # Threads that share a row wait for one another, too.
+        whom = most.equal?(waiter) ? "they kept one another and others" : "#{Table.label(most)} kept others"
+        "; #{whom} waiting most (#{Text.duration(most[:caused])})"
       end
 
       def cpu_bound?(thread)
