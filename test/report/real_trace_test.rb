@@ -181,6 +181,9 @@ class RealTraceTest < TraceCase
 
     assert_bad_usage(/--html #{path} is a trace to be read/, headway("report", path, "--html", path))
     assert_equal known_trace.bytes, File.binread(path)
+    other = file(known_trace, "other.headway")
+    assert_bad_usage(/--html #{other} is a trace, which would be lost/, headway("report", "--html", other, path)) # *.headway, and no name before it
+    assert_equal known_trace.bytes, File.binread(other)
     return unless File.exist?("/dev/full")
 
     result = headway("report", path, "--json", "--perfetto", "/dev/full")

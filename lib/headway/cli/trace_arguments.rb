@@ -2,6 +2,7 @@
 
 require_relative "../trace"
 require_relative "../trace/directory"
+require_relative "../recorder/file_name"
 
 module Headway
   module CLI
@@ -21,9 +22,10 @@ module Headway
 
         # @param files [Array<String>] to be read
         # @param out [String] what is to be written
-        # @raise [UsageError] it is one of them
+        # @raise [UsageError] it is one of them, or another trace, as the first of several is where the name before them was forgotten
         def spare(files, out, option)
           raise UsageError, "#{option} #{out} is a trace to be read" if files.any? { |file| File.identical?(file, out) }
+          raise UsageError, "#{option} #{out} is a trace, which would be lost: give a file to write to" if Recorder::FileName.trace?(out)
         end
 
         # What is in a directory may be of several runs, of which only one can be replayed as one: that in which most was done.

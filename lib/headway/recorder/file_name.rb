@@ -58,6 +58,14 @@ module Headway
           File.size?(path) ? true : false # what can't be read may be anything
         end
 
+        # @param path [String] a file's
+        # @return [Boolean] whether a trace is there, be it a damaged one
+        def trace?(path)
+          File.file?(path) && File.binread(path, MAGIC.bytesize) == MAGIC
+        rescue SystemCallError
+          false
+        end
+
         # @param path [String] as {pattern} returns it
         # @return [Boolean] whether each process gets a file of its own
         def unique?(path)
