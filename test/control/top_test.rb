@@ -150,6 +150,13 @@ class TopTest < Minitest::Test
     end
   end
 
+  def test_threads_that_an_answer_has_no_room_for
+    program = program("1_010.times { Thread.new { sleep } }; ready; sleep")
+    result = top(program.pid.to_s)
+    assert_match(/; 1011 threads, of which the youngest 11 are not shown$/, result.out)
+    assert_equal 1000, result.out.lines.grep(/ suspended /).size
+  end
+
   %w[INT TERM HUP].each do |signal|
     define_method("test_puts_the_terminal_back_after_SIG#{signal}") do
       program = program(BUSY)

@@ -15,7 +15,7 @@ module Headway
       LINE = { weight: Numeric, method: TEXT, file: TEXT, line: FIGURE }.freeze
       STATS = { pid: Integer, headway: TEXT, ruby: String, command: TEXT, wall: Numeric, **SETTINGS,
                 process: { threads: Integer, switches: { voluntary: Integer, preempted: Integer }, **TIMES },
-                threads: [THREAD], blame: { weight: Numeric, lines: [LINE] } }.freeze
+                threads: [THREAD], threads_left_out: FIGURE, blame: { weight: Numeric, lines: [LINE] } }.freeze
       RECORDER = { mode: String, file: TEXT, events: Integer, dropped: Integer, bytes: Integer, failure: TEXT }.freeze
       ALL = { stats: STATS, settings: SETTINGS, ping: { command: TEXT }, dump: String,
               recorder: ->(value) { value.nil? || Shape.fits?(value, RECORDER) } }.freeze

@@ -49,8 +49,10 @@ module Headway
         end
 
         def settings_line
+          left_out = @stats[:threads_left_out].to_i # the answer has no room for more
+          missing = ", of which the youngest #{left_out} are not shown" if left_out.positive?
           "policy #{@stats[:policy]}, quantum #{format("%g", @stats[:quantum_ms])} ms, preempt #{@stats[:preempt]}; " \
-            "#{@stats[:process][:threads]} threads"
+            "#{@stats[:process][:threads]} threads#{missing}"
         end
 
         def gvl_line
