@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "cli/command_line"
+require "pty"
 require "headway"
 require "headway/trace"
 require "harness/timing"
@@ -290,6 +291,42 @@ class RunRecordTest < Minitest::Test
   def test_a_signal_to_our_process_group_reaches_a_supervised_command_that_has_one_of_its_own
     code = "n = 0; trap(:TERM) { n += 1 }; Process.setpgrp; $stdout.sync = true; puts $$; sleep 0.01 until n > 0; puts n"
     supervised(code) { |run| Process.kill(:TERM, -run) }
+  end
+
+  # As a shell does with a job: what the terminal stops it sees stopped, and continues as it brings it to the foreground.
+  JOB_CONTROL = <<~RUBY
+    $stdout.sync = true
+    trap("HUP", "DEFAULT")
+    trap("TTOU", "IGNORE")
+    Process.setsid
+    terminal = File.open(ARGV.shift, File::RDWR)
+    job = Process.spawn(*ARGV, in: terminal, pgroup: true)
+    puts Process.wait2(job, Process::WUNTRACED).last.stopped?
+    terminal.ioctl(0x5410, [job].pack("i")) # TIOCSPGRP
+    Process.kill("CONT", -job)
+    exit(Process.wait2(job).last.exitstatus)
+  RUBY
+  private_constant :JOB_CONTROL
+
+  def test_a_supervised_command_that_reads_from_its_terminal_in_the_background_is_a_stopped_job
+    skip "its number for TIOCSPGRP" unless RUBY_PLATFORM.include?("linux")
+    in_directory do |directory|
+      PTY.open do |master, slave|
+        output, writer = IO.pipe
+        shell = Process.spawn(CLEAN, RbConfig.ruby, "-e", JOB_CONTROL, slave.path, RbConfig.ruby, EXE, "run", "--report=out.html", "--",
+                              RbConfig.ruby, "-e", "$stdout.sync = true; puts $stdin.gets; exit 7", out: writer, err: File::NULL, chdir: directory)
+        writer.close
+        await("the job is stopped") { output.read_nonblock(5, exception: false) == "true\n" }
+        master.write("a line\n")
+        assert_equal "a line\n", output.gets
+        assert_equal 7, Process.wait2(shell).last.exitstatus
+        shell = nil
+      ensure
+        Process.kill(:KILL, shell) && Process.wait(shell) if shell
+        output&.close
+      end
+      assert_path_exists File.join(directory, "out.html")
+    end
   end
 
   def test_an_interrupt_before_the_command_begins_shows_no_stack

@@ -11,7 +11,9 @@ module Headway
       # A terminal or a service manager sends these to the child by itself, and what gets one twice may stop at once, in the middle of
       # its cleaning up. So they go on only if they came to us alone.
       OF_GROUPS = %w[INT QUIT TERM HUP USR1 USR2].freeze
-      private_constant :FORWARDED, :OF_GROUPS
+      # A terminal's, to a group in the background that reads from it or sets it.
+      OF_TERMINALS = %w[TTIN TTOU].freeze
+      private_constant :FORWARDED, :OF_GROUPS, :OF_TERMINALS
 
       class << self
         # @yield in the child: replaces it by the command
@@ -27,7 +29,7 @@ module Headway
           ready.close
           forward_to(pid) do
             let(go)
-            Process.wait2(pid).last
+            await(pid)
           end
         end
 
@@ -66,6 +68,16 @@ module Headway
           go.close
         rescue Errno::EPIPE
           nil # a signal was quicker
+        end
+
+        # To a shell, which looks at us, a job that waits for its terminal has to be stopped: others `fg` doesn't continue.
+        def await(pid)
+          loop do
+            status = Process.wait2(pid, Process::WUNTRACED).last
+            return status unless status.stopped?
+
+            Process.kill("STOP", Process.pid) if OF_TERMINALS.include?(Signal.signame(status.stopsig)) && !apart?(pid)
+          end
         end
 
         def forward_to(pid)
