@@ -21,6 +21,17 @@ class AdviseTest < PredictCase
     assert_equal 100.0, object.dig("recommended", "sure_pct")
   end
 
+  # Where a container sets none, what is typed are bytes.
+  def test_a_class_is_named_in_whatever_locale
+    path = write(one_thread(500, names: { 1 => "größer" }, pause_ms: 50) { [1, 1, 4, 1] })
+    ["größer:p99=20ms", "größer:p99=20000µs"].each do |typed|
+      [typed, typed.b, typed.encode("ISO-8859-1")].each do |text|
+        assert_equal [["größer:p99=20ms"], true], json_of("advise", path, "--slo", text).values_at("slo", "met")
+      end
+    end
+    assert_bad_usage(/--slo is "\?": give mean/, "advise", path, "--slo", "\xff".b)
+  end
+
   def test_the_cheapest_setting_that_meets_the_slo_is_advised
     object = json_of("advise", mixed, "--rate", "80", "--slo", "light:p95=15ms")
 

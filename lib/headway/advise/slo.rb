@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../advise"
+require_relative "../summary"
 
 module Headway
   module Advise
@@ -10,12 +11,13 @@ module Headway
       # @return [Array<Slo>]
       # @raise [SettingError]
       def self.parse(text)
-        Predict::Grid.words(text).map do |word|
-          match = /\A\s*(?:(.+):)?(mean|p50|p95|p99)\s*<?=\s*(\d{1,12}(?:\.\d+)?)\s*(us|µs|ms|s)\s*\z/.match(word.scrub)
-          raise SettingError, "--slo is #{word.scrub.inspect}: give mean, p50, p95 or p99 and a time, such as p99=50ms or checkout:p95=0.2s" unless match
+        # A class is called so in UTF-8, whatever the locale makes of what was typed.
+        Predict::Grid.words(Summary::Text.plain(text)).map do |word|
+          match = /\A\s*(?:(.+):)?(mean|p50|p95|p99)\s*<?=\s*(\d{1,12}(?:\.\d+)?)\s*(us|µs|ms|s)\s*\z/.match(word)
+          raise SettingError, "--slo is #{word.inspect}: give mean, p50, p95 or p99 and a time, such as p99=50ms or checkout:p95=0.2s" unless match
 
           limit_ms = match[3].to_f * { "us" => 0.001, "µs" => 0.001, "ms" => 1, "s" => 1000 }.fetch(match[4])
-          raise SettingError, "--slo is #{word.scrub.inspect}: the time must be above 0" unless limit_ms.positive?
+          raise SettingError, "--slo is #{word.inspect}: the time must be above 0" unless limit_ms.positive?
 
           new(key: "#{match[2]}_ms", limit_ms: limit_ms, kind: match[1])
         end
