@@ -14,7 +14,7 @@ Rails.application.configure do
   # config.headway.jobs = true
   # config.headway.queries = true
 
-  # "GVL wait: 1.2ms" in the log line that ends a request.
+  # "GVL wait: 1.2ms" in the log line that ends a request: what it waited so far, ahead of its action, too.
   # config.headway.log = true
 
   # Requests: the share that is looked at; a Server-Timing header, which every client sees; a class of your own naming.
