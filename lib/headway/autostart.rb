@@ -2,7 +2,6 @@
 
 # What RUBYOPT loads into every Ruby under `headway run`. Any Ruby may get here, JRuby and Ruby 2 too, in any state: it
 # must never break the program it is loaded into. Keep to syntax that Ruby 2.0 parses.
-require_relative "platform"
 
 module Headway
   # Starts Headway in a program that doesn't know about it.
@@ -20,6 +19,7 @@ module Headway
       def call
         return if ENV["HEADWAY"] == "0"
 
+        require_relative "platform"
         require_relative "settings"
         return say_once("is off: #{Settings.odd_switch}") if Settings.disabled?
         return say_once("does nothing here: #{Platform.reason}") if Platform.reason

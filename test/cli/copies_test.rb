@@ -50,6 +50,20 @@ class CopiesTest < Minitest::Test
     assert_equal [File.join(ROOT, "lib")], result.out.lines(chomp: true).grep(%r{/lib\z})
   end
 
+  # As in a shell that runs with Headway, or where the program is a script that runs another one with it.
+  def test_a_copys_command_under_another_ones
+    other = bundle_another("9.9.9")
+    code = ["run", RbConfig.ruby, "-e", "puts Headway.started?, #{LOADED}"]
+    [[RbConfig.ruby, File.join(other, "exe/headway")], [*bundler, "exec", "headway"]].each do |command|
+      result = headway("run", "--summary", *command, *code, chdir: @directory, env: ENVIRONMENT)
+      assert_equal ["true", File.join(ROOT, "lib")], result.out.lines(chomp: true).grep(%r{true|/lib\z}), result.to_s
+      assert_equal 1, result.err.scan(/^Headway /).size, result.to_s
+      refute_match(/warning/, result.err)
+    end
+    result = headway("run", RbConfig.ruby, File.join(other, "exe/headway"), "--version", env: ENVIRONMENT.merge("HEADWAY" => "0"))
+    assert_equal ["headway 9.9.9\n", ""], [result.out, result.err]
+  end
+
   def test_the_bundles_own_command_takes_the_bundles_copy
     other = bundle_another("9.9.9")
     result = Harness::RubyProcess.run(*bundler, "exec", "headway", "run", RbConfig.ruby, "-e",
