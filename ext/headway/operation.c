@@ -159,7 +159,7 @@ run_on_worker(VALUE costs_object, VALUE pool, VALUE work, const struct hw_place 
 {
     struct hw_costs *costs = costs_of(costs_object);
     struct leave leave = { .costs_object = costs_object, .turns = costs->turns,
-                           .closes = place->note == CLOSES || (place->note != DECLINABLE && called_to(closes, skip)),
+                           .closes = place->note == CLOSES || (place->note != DECLINABLE && of_the_vm(work) && called_to(closes, skip)),
                            .arguments = { pool, work, ULL2NUM(place->key), costs->mode == HW_COSTS_ADAPTIVE && hw_costs_light(place) ? Qtrue : Qfalse } };
     costs->elsewhere++;
     costs->handed_over++;

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "headway"
+require "zlib"
 require "offload/operations"
 require "offload/select_scheduler"
 
@@ -31,6 +32,16 @@ class OffloadPoolTest < Minitest::Test
     assert_raises(SystemExit) { pool.call(-> { exit 3 }) }
     assert_raises(NotImplementedError) { pool.call(-> { raise NotImplementedError }) }
     assert_equal 1, pool.call(-> { 1 })
+  end
+
+  # Only the VM's own operation of a method that closes closes a descriptor, and is done here where no worker has done it.
+  def test_work_that_fails_while_something_is_closed_is_not_run_again
+    pool = pool()
+    calls = 0
+    upload = Object.new
+    upload.define_singleton_method(:write) { |_| pool.call(-> { raise "refused #{calls += 1}" }) }
+    assert_equal "refused 1", assert_raises(RuntimeError) { Zlib::GzipWriter.new(upload).close }.message
+    assert_equal 1, calls
   end
 
   def test_no_more_workers_than_allowed_and_no_more_than_needed
