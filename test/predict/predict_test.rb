@@ -151,6 +151,15 @@ class PredictTest < PredictCase
     [%w[--threads 2], %w[--rate 10], %w[--rate closed]].each { |asked| refute_match said, json_of("predict", path, *asked)["cautions"].join("\n") }
   end
 
+  # Two processes that each compute for 4/9 of their time, which one core can hardly do.
+  def test_what_comes_out_slower_on_fewer_cores_is_not_laid_to_arrivals
+    paths = (1..2).map { |pid| write(one_thread(500, pause_ms: 9, pid:) { [1, 4, 1, 4] }, "of-#{pid}.headway") }
+    as_recorded, fewer = [[], %w[--cores 1]].map { |asked| json_of("predict", *paths, *asked) }
+    assert_operator fewer.dig("predictions", 0, "mean_ms", "median"), :>, 3 * 9
+    refute_match(/comes out at/, [as_recorded, fewer].map { |object| object["cautions"] }.join("\n"))
+    refute_match(/comes out (?:at|too slow)/, run_cli("advise", *paths, "--cores", "1").join("\n"))
+  end
+
   def test_nothing_is_predicted_from_too_little
     status, out, err = run_cli("predict", orders(20))
     assert_equal [1, ""], [status, out]

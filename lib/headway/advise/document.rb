@@ -129,7 +129,7 @@ module Headway
 
       def queued
         current = @choice.current
-        return unless current.setting.rate == Predict.recorded_rate(@workload)
+        return unless current.setting.rate == Predict.recorded_rate(@workload) && current.cores >= @workload.cores
         return "the current setting comes out too slow for as many #{@workload.things} as were recorded: #{Predict::CLOSED}" if current.overloaded?
 
         @grounds.queued(current, "the current setting")

@@ -35,6 +35,9 @@ module Headway
         @others = @overloaded || refusal ? [] : (1..replications).map { |i| simulate(seed + i, replicated, resample: true) }
       end
 
+      # @return [Integer]
+      def cores = @cores || @workload.cores
+
       # @return [Boolean] requests come faster than the setting can do them
       def overloaded? = @overloaded
 

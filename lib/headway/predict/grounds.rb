@@ -89,6 +89,7 @@ module Headway
       def queued(figures, name)
         predicted_ms = figures.samples("mean_ms").first
         return if figures.setting.rate.nil? || predicted_ms.nil? # nil: too slow, or too few for a mean
+        return if figures.cores < @workload.cores # which may be why
 
         recorded_ms = 1000 * @workload.kinds.sum { |kind| kind.count * kind.mean_s } / @workload.count
         return if predicted_ms < QUEUED * recorded_ms
