@@ -21,6 +21,8 @@ module Headway
 
         require_relative "platform"
         require_relative "settings"
+        require_relative "version"
+        require_relative "copies" # where this one does nothing, too, another one's files are not to be laid over these
         return say_once("is off: #{Settings.odd_switch}") if Settings.disabled?
         return say_once("does nothing here: #{Platform.reason}") if Platform.reason
 

@@ -2,10 +2,8 @@
 
 require "rbconfig"
 
-if defined?(Headway::Copies)
-  Headway::Copies.instead(__FILE__)
-  return
-end
+# Autostart may have loaded Copies, and gone no further.
+return if defined?(Headway::Copies) && (Headway::Copies.instead(__FILE__) || Headway.respond_to?(:start))
 
 require_relative "version"
 require_relative "copies"

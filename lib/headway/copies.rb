@@ -38,6 +38,8 @@ module Headway
 
       # Once for this process and those it starts, as Autostart does.
       def say(lib)
+        return if Settings.disabled? || Platform.reason # then none is at work
+
         version = File.read(File.join(lib, "headway/version.rb"))[/"(.+)"/, 1]
         text = "#{VERSION} in #{LIB} is at work, and #{version} in #{lib} is left out: for that one, bundle exec headway run ..."
         return if version == VERSION || ENV["HEADWAY_SAID"] == text

@@ -64,6 +64,19 @@ class CopiesTest < Minitest::Test
     assert_equal ["headway 9.9.9\n", ""], [result.out, result.err]
   end
 
+  # As on a Ruby that is too old, where what was loaded says so, and goes no further.
+  def test_a_copy_where_the_other_one_does_nothing
+    other = bundle_another("9.9.9")
+    off = ENVIRONMENT.merge("RUBYOPT" => "-r#{ROOT}/lib/headway/autostart.rb", "HEADWAY" => "off")
+    code = "require 'headway'; puts Headway.started?, Headway::VERSION"
+    [[*bundler, "exec", RbConfig.ruby, "-w", "-e", code], ["-w", File.join(other, "exe/headway"), "--version"]].each do |command|
+      result = Harness::RubyProcess.run(*command, pass: { chdir: @directory }, env: off)
+      assert_predicate result, :success?, result.to_s
+      assert_match(/\A(?:false\n|headway )#{Headway::VERSION}\n\z/, result.out)
+      assert_equal [%(headway: is off: HEADWAY is "off", which is taken for 0: give 0 or 1\n)], result.err.lines.grep(/headway/)
+    end
+  end
+
   def test_the_bundles_own_command_takes_the_bundles_copy
     other = bundle_another("9.9.9")
     result = Harness::RubyProcess.run(*bundler, "exec", "headway", "run", RbConfig.ruby, "-e",
