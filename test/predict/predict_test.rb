@@ -1,25 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "recorded"
-require "rbconfig"
-require "cli/command_line"
-require "harness/measured"
 
 # `headway predict`.
 class PredictTest < PredictCase
-  include CommandLine
-  include Harness::Measured
-
-  def plot(*arguments)
-    path = File.join(@directory, "drawn.svg")
-    status, = run_cli("predict", *arguments, "--plot", path)
-    assert_equal 0, status
-    File.read(path)
-  end
-
-  def assert_bad_usage(...) = PredictCase.instance_method(:assert_bad_usage).bind_call(self, ...)
-  def write(...) = PredictCase.instance_method(:write).bind_call(self, ...)
-
   def test_of_no_trace_there_is_no_workload
     assert_equal "no trace file given", assert_raises(ArgumentError) { Headway::Workload.open }.message
   end
@@ -210,78 +194,6 @@ class PredictTest < PredictCase
     assert_match(/delays|saturated/, object["predictions"].last["refused"])
   end
 
-  def test_threads_without_marks_are_replayed_as_they_are
-    encoder = TraceEncoder.new(policy: "observe").thread(1, "poller").thread(2, "main")
-    events = [[ns(0), 1, :known, 2], [ns(0), 2, :known, 0]]
-    100.times { |i| events << [ns((i * 10) + 2), 1, :suspended] << [ns((i + 1) * 10), 1, :ready] << [ns((i + 1) * 10), 1, :resumed] }
-    encoder.events(*events).dropped(0, 0).end
-    object = json_of("predict", write(encoder), "--threads", "1,4")
-
-    assert_equal ["poller"], object["recorded"]["classes"].map { |kind| kind["name"] }
-    assert_in_delta 100, object["predictions"].first.dig("requests_per_s", "median"), 1
-    assert_operator object["predictions"].last.dig("requests_per_s", "median"), :>, 350
-    assert_match(/no requests are marked/, object["cautions"].first)
-  end
-
-  # One after the other, each 2 x 1 ms in 20; between two of them nobody is there for 5.
-  def test_without_marks_threads_that_follow_one_another_are_one
-    encoder = TraceEncoder.new(policy: "observe")
-    events = (1..100).flat_map do |number|
-      encoder.thread(number, "", "import.rb:7")
-      [[0, :resumed], [1, :suspended], [10, :resumed], [11, :suspended], [20, :resumed], [20, :exited]].map do |at_ms, kind|
-        [ns((25 * number) + at_ms), number, kind]
-      end
-    end
-    object = json_of("predict", write(encoder.events(*events).dropped(0, 0).end))
-
-    assert_equal 1, object["recorded"]["threads"]
-    assert_in_delta 1, object["predictions"].first.dig("requests_per_s", "median") / object["recorded"]["requests_per_s"], 0.03
-    assert_in_delta 1, object["predictions"].first.dig("mean_ms", "median") / object["recorded"]["classes"].first["mean_ms"], 0.03
-  end
-
-  # Two forked ones that compute half of the time, and their parent, which waits for them: its file comes first, or last.
-  def test_without_marks_a_process_that_only_waits_counts_as_none
-    { "a" => 0, "b" => 50, "c" => 50 }.each_with_index do |(name, busy_ms), i|
-      encoder = TraceEncoder.new(policy: "observe", pid: 100 + i).thread(1, name == "a" ? "parent" : "child")
-      events = [[ns(0), 1, :known, 2], [ns(1), 1, :suspended]]
-      100.times { |k| events << [ns(100 * (k + 1)), 1, :resumed] << [ns((100 * (k + 1)) + busy_ms), 1, :suspended] } if busy_ms.positive?
-      write(encoder.events(*events, [ns(10_100), 1, :known, 0]).dropped(0, 0).end, "#{name}.headway")
-    end
-    %w[a.headway z.headway].each do |parent|
-      File.rename(File.join(@directory, "a.headway"), File.join(@directory, parent))
-      object = json_of("predict", @directory)
-
-      assert_equal [2, 1, ["child"]], [*object["recorded"].values_at("processes", "threads"), object["recorded"]["classes"].map { |kind| kind["name"] }]
-      assert_in_delta 1, object["predictions"].first.dig("requests_per_s", "median") / object["recorded"]["requests_per_s"], 0.03
-    end
-  end
-
-  # The one that takes requests is not to be told from the one that only sleeps.
-  def test_a_server_s_trace_without_marks_is_refused
-    encoder = TraceEncoder.new(policy: "observe").thread(1, "puma srv tp 001")
-    events = [[ns(0), 1, :known, 2]]
-    100.times { |i| events << [ns((i * 10) + 2), 1, :suspended] << [ns((i + 1) * 10), 1, :ready] << [ns((i + 1) * 10), 1, :resumed] }
-    path = write(encoder.events(*events).dropped(0, 0).end)
-    %w[predict advise].each do |command|
-      status, out, err = run_cli(command, path)
-      assert_equal [1, ""], [status, out]
-      assert_match(/\Aheadway: can't #{command} from this trace: no requests are marked, which a server's trace needs: .*Headway::Rack.*\n\z/, err)
-    end
-  end
-
-  # Killed before a name was written: it may be a server's.
-  def test_a_trace_cut_short_before_its_names_is_refused
-    events = [[ns(0), 1, :known, 2]]
-    100.times { |i| events << [ns((i * 10) + 2), 1, :suspended] << [ns((i + 1) * 10), 1, :ready] << [ns((i + 1) * 10), 1, :resumed] }
-    path = write(TraceEncoder.new(policy: "observe").events(*events))
-    %w[predict advise].each do |command|
-      status, out, err = run_cli(command, path)
-      assert_equal [1, ""], [status, out]
-      assert_match(/\Aheadway: can't #{command} from this trace: it was cut short before it had its threads' names, .*\n\z/, err)
-    end
-    assert_equal 0, run_cli("predict", write(TraceEncoder.new(policy: "observe").thread(1, "main").events(*events), "named.headway")).first
-  end
-
   def test_what_an_endless_trace_lacks_is_said
     events = [[ns(0), 1, :known, 2]]
     60.times { |i| events << [ns(i * 10), 1, :mark_begin, i % 3] << [ns((i * 10) + 2), 1, :suspended] << [ns((i * 10) + 8), 1, :ready] << [ns((i * 10) + 8), 1, :resumed] << [ns((i * 10) + 9), 1, :mark_end, i % 3] }
@@ -371,36 +283,6 @@ class PredictTest < PredictCase
     assert_bad_usage(/no trace that can be read in directory #{@directory}: there is no \*\.headway/, "advise", @directory)
   end
 
-  def test_the_plot_is_a_file_of_its_own
-    path = File.join(@directory, "plot.svg")
-    status, = run_cli("predict", orders, "--threads", "1,4", "--plot", path)
-
-    assert_equal 0, status
-    svg = File.read(path)
-    assert_match(/\A<svg /, svg)
-    assert_equal 4, svg.scan("<path d=\"M").size - 2 # two lines and a key each
-    refute_match(/NaN|Infinity|https?:(?!\/\/www\.w3\.org\/2000\/svg)/, svg)
-  end
-
-  def test_the_plot_draws_what_the_table_tells
-    highest = ->(svg) { svg.scan(/text-anchor="middle">([\d.]+)</).flatten.map(&:to_f).max }
-    computing = write(one_thread(500) { [1, 1, 0, 1] })
-    one, four = %w[1 4].map { |cores| plot(computing, "--processes", "4", "--cores", cores) }
-    assert_in_delta 4, highest[four] / highest[one], 0.1
-    assert_includes one, "against load: p99,"
-    assert_includes plot(orders(100)), "against load: p95," # too few for a p99
-
-    hours = write(one_thread(60) { [1, 7_200_000, 0, 0] })
-    assert_includes plot(hours, "--threads", "8"), "no setting could be predicted"
-  end
-
-  def test_a_plot_does_not_go_over_the_trace
-    path = orders
-    before = File.binread(path)
-    assert_bad_usage(/--plot .* is a trace to be read/, "predict", path, "--plot", File.join(@directory, ".", File.basename(path)))
-    assert_equal before, File.binread(path)
-  end
-
   def test_bad_usage_is_one_line
     path = orders
     assert_bad_usage(/no trace file/, "predict")
@@ -443,63 +325,6 @@ class PredictTest < PredictCase
       end
       object = json_of("predict", write(encoder.events(*events).dropped(0, 0).end))
       assert_equal [["order", 100]], object["recorded"]["classes"].map { |kind| kind.values_at("name", "count") }
-    end
-  end
-
-  def test_what_native_code_computes_without_the_gvl_is_no_delay
-    code = 'require "zlib"; text = Random.new(1).bytes(1_000_000); ' \
-           'Thread.new { 31.times { Headway.mark("deflate") { Zlib.deflate(text) } }; ' \
-           'print Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) / 31 }.join; ' \
-           'Thread.new { 31.times { Headway.mark("sleep") { sleep 0.002 } } }.join'
-    recorded(code) do |path, program|
-      deflate, sleep = %w[deflate sleep].map { |name| Headway::Workload.open(path).kinds.find { |kind| kind.name == name } }
-
-      assert_operator deflate.cpu_s, :>, 0.005
-      # Three times what it computes with the GVL; holds count by the wall, so a busy machine adds to those.
-      assert_operator deflate.cpu_s, :>, 0.75 * Float(program.out)
-      assert_operator sleep.cpu_s, :<, 0.1 * sleep.delay_s
-    end
-  end
-
-  # Headway's own quantum is for nothing there, as it schedules nothing.
-  def test_what_was_only_observed_has_the_slices_of_the_vm
-    slice = Gem::Version.new(RUBY_VERSION) >= Gem::Version.new("3.4") ? 30.0 : 100.0
-    in_directory do |directory|
-      { { "RUBY_THREAD_TIMESLICE" => "30" } => slice, { "RUBY_THREAD_DEFAULT_QUANTUM_MS" => "10" } => 100.0 }.each do |env, quantum_ms|
-        path = File.join(directory, "observed.headway")
-        assert_predicate headway_ruby("sleep 0.01", "--policy=observe", "--record=#{path}", env: env), :success?
-        assert_equal [:stock, quantum_ms], Headway::Workload.open(path).setting.values_at(:policy, :quantum_ms)
-      end
-    end
-  end
-
-  # From a real program's trace, in a process of its own: the setting it ran with comes out near what was measured.
-  def test_a_real_recording
-    code = 'work = ->(ms) { t = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) + ms / 1000.0; ' \
-           'nil while Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) < t }; ' \
-           '3.times.map { Thread.new { 60.times { Headway.mark("job") { work.(1); sleep 0.003; work.(0.5) } } } }.each(&:join)'
-    recorded(code) do |path|
-      result = headway("predict", path, "--threads", "1,3", "--policy", "stock,fair", "--json")
-
-      assert_quiet_success result
-      object = JSON.parse(result.out)
-      assert_equal [3, 180, "job"], [object["recorded"]["threads"], object["recorded"]["requests"], object["recorded"]["classes"].first["name"]]
-      same = object["predictions"].find { |row| row.values_at("threads", "policy") == [3, "stock"] }
-      assert_in_delta 1, same.dig("requests_per_s", "median") / object["recorded"]["requests_per_s"], 0.4
-    end
-  end
-
-  private
-
-  # Yields the trace of a program that really ran; of another run when it doesn't say what is asserted.
-  def recorded(code)
-    measured do
-      in_directory do |directory|
-        path = File.join(directory, "real.headway")
-        program = headway_ruby(code, "--record=#{path}", "--policy=observe")
-        assert_predicate program, :success?
-        yield path, program
-      end
     end
   end
 end
