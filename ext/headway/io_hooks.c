@@ -61,11 +61,16 @@ socket_io(VALUE io)
 }
 
 static bool
+of_type(VALUE io, mode_t type)
+{
+    struct stat status;
+    return fstat(rb_io_descriptor(io), &status) == 0 && (status.st_mode & S_IFMT) == type;
+}
+
+static bool
 regular(VALUE io)
 {
-    if (socket_io(io)) return false;
-    struct stat status;
-    return fstat(rb_io_descriptor(io), &status) == 0 && S_ISREG(status.st_mode);
+    return !socket_io(io) && of_type(io, S_IFREG);
 }
 
 static bool
@@ -118,18 +123,28 @@ wait_for(VALUE self, VALUE io, int events)
     return rb_funcall(self, id_io_wait, 3, io, INT2FIX(events), Qnil);
 }
 
+/* Where up to @most bytes go. Returns false if the buffer ends before @offset. */
+static bool
+room_in(VALUE buffer, size_t offset, size_t most, struct iovec *room)
+{
+    void *base;
+    size_t size;
+    rb_io_buffer_get_bytes_for_writing(buffer, &base, &size);
+    if (offset > size) return false;
+    room->iov_base = (char *)base + offset;
+    room->iov_len = most < size - offset ? most : size - offset;
+    return true;
+}
+
 /* What is there, up to @most bytes. -EAGAIN has Ruby wait, unless it was asked not to. */
 static VALUE
 read_at_once(VALUE self, VALUE io, VALUE buffer, size_t offset, size_t most)
 {
     for (;;) {
-        void *base;
-        size_t size;
-        rb_io_buffer_get_bytes_for_writing(buffer, &base, &size);
-        if (offset > size) return INT2FIX(-EINVAL);
-        if (most > size - offset) most = size - offset;
+        struct iovec room;
+        if (!room_in(buffer, offset, most, &room)) return INT2FIX(-EINVAL);
         int fd = rb_io_descriptor(io);
-        ssize_t got = socket_io(io) ? recv(fd, (char *)base + offset, most, MSG_DONTWAIT) : read(fd, (char *)base + offset, most);
+        ssize_t got = socket_io(io) ? recv(fd, room.iov_base, room.iov_len, MSG_DONTWAIT) : read(fd, room.iov_base, room.iov_len);
         if (got >= 0) return SSIZET2NUM(got);
         int error = errno; /* looking for the caller may change it */
         if (error == EINTR) continue;
@@ -178,13 +193,6 @@ write_here(VALUE self, VALUE io, VALUE buffer, size_t offset, size_t least, size
 }
 
 static bool
-pipe_end(VALUE io)
-{
-    struct stat status;
-    return fstat(rb_io_descriptor(io), &status) == 0 && S_ISFIFO(status.st_mode);
-}
-
-static bool
 readable(VALUE io)
 {
     struct pollfd asked = { .fd = rb_io_descriptor(io), .events = POLLIN };
@@ -197,19 +205,19 @@ readable(VALUE io)
 static VALUE
 read_when_there(VALUE self, VALUE io, VALUE buffer, size_t offset, size_t most)
 {
-    if (!pipe_end(io)) most = 0;
+    bool by_us = most > 0 && of_type(io, S_IFIFO);
     for (;;) {
         wait_for(self, io, RUBY_IO_READABLE);
-        void *base;
-        size_t size;
-        rb_io_buffer_get_bytes_for_writing(buffer, &base, &size);
-        if (offset > size) return INT2FIX(-EINVAL);
-        struct iovec vector = { .iov_base = (char *)base + offset, .iov_len = most < size - offset ? most : size - offset };
-        int fd = rb_io_descriptor(io);
-        ssize_t got = most > 0 ? READ_CACHED(fd, &vector, HERE) : -1;
-        if (got >= 0) return SSIZET2NUM(got);
-        if (most > 0 && (again(errno) || errno == EINTR)) continue;
-        if (most > 0 && !cannot(errno)) return INT2NUM(-errno);
+        if (by_us) {
+            struct iovec room;
+            if (!room_in(buffer, offset, most, &room)) return INT2FIX(-EINVAL);
+            int fd = rb_io_descriptor(io);
+            ssize_t got = READ_CACHED(fd, &room, HERE);
+            if (got >= 0) return SSIZET2NUM(got);
+            if (again(errno) || errno == EINTR) continue;
+            if (!cannot(errno)) return INT2NUM(-errno);
+            by_us = false;
+        }
         if (readable(io)) return Qundef;
     }
 }
@@ -237,14 +245,10 @@ static VALUE
 read_file(VALUE self, VALUE io, VALUE buffer, off_t from, size_t offset, size_t least, size_t most)
 {
     int fd = rb_io_descriptor(io);
-    void *base;
-    size_t size;
-    rb_io_buffer_get_bytes_for_writing(buffer, &base, &size);
-    if (offset > size) return INT2FIX(-EINVAL);
-    if (most > size - offset) most = size - offset;
+    struct iovec room;
+    if (!room_in(buffer, offset, most, &room)) return INT2FIX(-EINVAL);
 
-    struct iovec vector = { .iov_base = (char *)base + offset, .iov_len = most };
-    ssize_t got = READ_CACHED(fd, &vector, from);
+    ssize_t got = READ_CACHED(fd, &room, from);
     if (got == 0 || (got > 0 && (size_t)got >= least)) return SSIZET2NUM(got);
     if (got < 0 && errno != EAGAIN && !cannot(errno)) return INT2NUM(-errno);
 
@@ -252,7 +256,7 @@ read_file(VALUE self, VALUE io, VALUE buffer, off_t from, size_t offset, size_t 
     VALUE cached = got < 0 && errno != EAGAIN ? Qnil : Qfalse; /* nil: who knows */
     size_t done = got > 0 ? (size_t)got : 0;
     VALUE more = rb_funcall(self, id_read_on_pool, 7, io, buffer, from == HERE ? Qnil : OFFT2NUM(from + (off_t)done),
-                            SIZET2NUM(offset + done), SIZET2NUM(least > done ? least - done : 0), SIZET2NUM(most - done), cached);
+                            SIZET2NUM(offset + done), SIZET2NUM(least > done ? least - done : 0), SIZET2NUM(room.iov_len - done), cached);
     ssize_t count = NUM2SSIZET(more);
     return count < 0 && done == 0 ? more : SSIZET2NUM((ssize_t)done + (count > 0 ? count : 0));
 }
