@@ -26,8 +26,8 @@ module Headway
       def initialize(workload, setting, replications: REPLICATIONS, cores: nil, seed: 1)
         @workload = workload
         @setting = setting
-        @cores = cores
-        @span = Span.new(workload, setting, cores:)
+        @cores = cores || workload.cores
+        @span = Span.new(workload, setting, cores: @cores)
         closed = simulate(seed, REQUESTS, resample: false, rate: nil)
         @load = setting.rate && per_second(closed).positive? ? setting.rate / per_second(closed) : nil
         @overloaded = !@load.nil? && @load >= KEEPS_UP
@@ -36,7 +36,7 @@ module Headway
       end
 
       # @return [Integer]
-      def cores = @cores || @workload.cores
+      attr_reader :cores
 
       # @return [Boolean] requests come faster than the setting can do them
       def overloaded? = @overloaded

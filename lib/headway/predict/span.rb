@@ -21,11 +21,11 @@ module Headway
 
       # @param workload [Workload]
       # @param setting [Setting]
-      # @param cores [Integer, nil] default: those of the machine that recorded
-      def initialize(workload, setting, cores: nil)
+      # @param cores [Integer]
+      def initialize(workload, setting, cores:)
         @workload = workload
         @setting = setting
-        @cores = cores || workload.cores
+        @cores = cores
       end
 
       # @return [Float] seconds
