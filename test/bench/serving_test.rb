@@ -106,8 +106,10 @@ class BenchServingTest < Minitest::Test
   # This arm's server ends while it is asked: the others' figures stay.
   def test_an_arm_that_fails_is_left_out_and_named
     broken = Object.new
+    def broken.sweep = nil
     def broken.load(*, **) = raise(Error, "it fell over")
     sound = Object.new
+    def sound.sweep = nil
     def sound.load(settings, **) = { "counted" => settings[:requests], "seconds" => 2.0, "times" => { "/light" => [0.02] }, "late" => [0.001] }
     experiment = Serving.new({ **TINY, "capacity_per_s" => 1.0 })
     experiment.define_singleton_method(:with_server) { |arm, &block| block.call(arm.name == "stock" ? broken : sound) }
@@ -127,6 +129,32 @@ class BenchServingTest < Minitest::Test
     assert_equal %w[SOUND OTHER], served
     assert_equal "broken is left out: it has no port\n", err
     assert_raises(Error) { Serving::Turns.side_by_side(arms.first(1), run) { raise Error, "later" } }
+  end
+
+  def test_a_server_is_swept_before_it_gets_its_load
+    asked = []
+    server = Object.new
+    server.define_singleton_method(:sweep) { asked << :sweep }
+    server.define_singleton_method(:load) { |settings, limit_s:| asked << settings << limit_s }
+    Serving::Swept.new(server).load({ seed: 1 }, limit_s: 2)
+    assert_equal [:sweep, { seed: 1 }, 2], asked
+  end
+
+  # It and its workers, which are forked: none ends before all its garbage was collected.
+  def test_sweeping_is_a_full_collection
+    child = Child.new([*interpreter.command, "-r", Headway::Bench.program("heap"), "-e", <<~RUBY], env: Arm.environment)
+      before = GC.stat(:major_gc_count)
+      worker = fork
+      $stdout.sync = true
+      puts "{}" if worker
+      sleep 0.01 until GC.stat(:major_gc_count) > before
+      Process.wait(worker) && puts("{}") if worker
+    RUBY
+    child.first_line(30)
+    child.signal(Serving::Swept::SIGNAL)
+    assert_equal({}, child.result(30))
+  ensure
+    child&.kill
   end
 
   # Everybody gets the same requests in a turn, other ones in the next; and who was first is last then.

@@ -57,6 +57,14 @@ module Headway
         raise Error, failure(@errors.read)
       end
 
+      # @param name [String] of a signal, for the process and those it forked
+      # @return [void]
+      def signal(name)
+        Process.kill(name, -@pid)
+      rescue Errno::ESRCH, Errno::EPERM
+        nil # it has ended, as whoever asks it next will see
+      end
+
       # @return [Hash] the last line, once the process has ended
       def result(limit_s)
         output, errors = drain(limit_s)

@@ -53,8 +53,8 @@ module Headway
         Child.run([*interpreter.command, "-e", CALIBRATION], env: Arm.environment).fetch("rounds_per_ms")
       end
 
-      # Of a turn (see {Turns}), which begins with an empty server: at 85 % of a server's capacity queues would go on growing for a minute,
-      # but in turns of a minute the machine's swings are more than what the arms differ by.
+      # Of a turn (see {Turns}), which begins with an empty server, its garbage {Swept}: at 85 % of a server's capacity queues would go on
+      # growing for a minute, but in turns of a minute the machine's swings are more than what the arms differ by.
       TURN_S = 5
       SATURATED_TURN_S = 2
       private_constant :TURN_S, :SATURATED_TURN_S
@@ -128,7 +128,9 @@ module Headway
       def by_turns(arms, count, limit_s:, &)
         seed = @turns + 1
         @turns += count
-        Turns.side_by_side(arms, method(:with_server)) { |servers| Turns.new(servers, count, seed:).call(limit_s:, &) }
+        Turns.side_by_side(arms, method(:with_server)) do |servers|
+          Turns.new(servers.transform_values { Swept.new(_1) }, count, seed:).call(limit_s:, &)
+        end
       end
 
       def figures_of(answers)
@@ -166,6 +168,7 @@ end
 require_relative "serving/gems"
 require_relative "serving/served_arm"
 require_relative "serving/turns"
+require_relative "serving/swept"
 require_relative "serving/pairs"
 require_relative "serving/puma"
 require_relative "serving/shop"

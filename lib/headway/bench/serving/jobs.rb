@@ -57,6 +57,9 @@ module Headway
         end
 
         # @return [void]
+        def sweep = @child.signal(Swept::SIGNAL)
+
+        # @return [void]
         def kill = [@child, @redis].compact.each(&:kill)
 
         private

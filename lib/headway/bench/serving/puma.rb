@@ -40,6 +40,9 @@ module Headway
           Child.run(command, env: Arm.environment, limit_s:)
         end
 
+        # @return [void]
+        def sweep = @child.signal(Swept::SIGNAL)
+
         # @return [Float] seconds of CPU its process has used so far; with several workers, one's
         def cpu_s = Float(ask("/cpu"))
 
