@@ -16,8 +16,9 @@ module Heap
   end
   4.times { GC.start } # what survives three is old
 
-  # Asked for by the benchmark while there is nothing to do (Serving::Swept). A thread of Puma's keeps its last request until it has
-  # another; one that is kept through three collections is old, and is only gone with the next full one. Until then it costs every
-  # other collection a little, and how many there are hangs on whether three or two collections fit between a thread's requests.
+  # Asked for by the benchmark while there is nothing to do (Serving::Swept). What a waiting thread's C stack happens to have left of its
+  # last request keeps that alive until the thread has another, and what is alive at three collections is old: only the next full one,
+  # after a quarter of an hour here, finds that it is garbage, and until then it makes all others slower. How much becomes old hangs on
+  # whether two or three collections fit in between, and on what overwrites the stack: one server had twice as much as another.
   trap("WINCH") { GC.start }
 end
