@@ -44,9 +44,10 @@ module Headway
             requests without the heavy ones, on stock Ruby. Saturation: as many at once as keeps every thread busy (closed loop), until all
             are answered. All arms' servers run side by side and get their load by turns of some seconds, so that a machine whose speed
             swings does so for all alike; percentiles are of all turns of a run together. Each turn begins with an empty server, so that
-            beyond 70 % queues stay shorter than in one long run. Servers keep as much in memory as a small Rails application, in heaps of
-            one size. Sidekiq gets the same as jobs, from a Redis on this machine. In examples/rails_shop light is an item as JSON, three queries and a wait of
-            20 ms for another server; heavy is a picture drawn in Ruby.
+            beyond 70 % queues stay shorter than in one long run, and after a full collection of its garbage. Servers keep as much in
+            memory as a small Rails application, in heaps of one size. Sidekiq gets the same as jobs, from a Redis on this machine. In
+            examples/rails_shop light is an item as JSON, three queries and a wait of 20 ms for another server; heavy is a picture drawn
+            in Ruby.
           MARKDOWN
         end
 
