@@ -57,7 +57,7 @@ module Headway
         raise Error, failure(@errors.read)
       end
 
-      # @param name [String] of a signal, for the process and those it forked
+      # @param name [String, Symbol] of a signal, for the process and those it forked
       # @return [void]
       def signal(name)
         Process.kill(name, -@pid)
@@ -80,9 +80,7 @@ module Headway
       def kill
         return unless @pid
 
-        Process.kill(:KILL, -@pid)
-        reap
-      rescue Errno::ESRCH
+        signal(:KILL)
         reap
       ensure
         [@input, @output, @errors].each { _1&.close }

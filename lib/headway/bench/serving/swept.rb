@@ -6,7 +6,7 @@ module Headway
       # A server whose garbage is collected before it gets its turn's load: all of it, the old, too (programs/heap.rb says why).
       class Swept
         SIGNAL = "WINCH"
-        SETTLED_S = 0.3 # many times as long as it takes
+        SETTLED_S = 0.3 # several times as long as it takes: with workers, nobody could tell when all are done
         private_constant :SETTLED_S
 
         # @param server [#sweep, #load]
