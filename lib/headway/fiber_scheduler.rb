@@ -172,13 +172,14 @@ module Headway
       end
     end
 
-    # In a forked child: the fibers stayed behind, and so did what they wait for.
+    # In a forked child: the fibers stayed behind, and so did what they wait for. (A selector in Ruby closes IOs, which is no operation to
+    # hand over any more: who waited for it here would go on in the parent's loop.)
     # @api private
     def start_afresh
       return if closed?
 
       @closed = true
-      @selector&.close
+      Fiber.blocking { @selector&.close }
       Fiber.set_scheduler(nil) if Fiber.scheduler.equal?(self)
     end
 

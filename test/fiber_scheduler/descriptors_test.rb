@@ -27,6 +27,23 @@ class FiberSchedulerDescriptorsTest < Minitest::Test
     assert_equal ["exited with 3", "no such process", "selected true"], result.out.lines(chomp: true).sort, result.to_s
   end
 
+  # The selector that asks IO.select: it takes IOs alone, each for what it is open for, and closes some of its own in a forked child.
+  def test_where_there_is_neither_epoll_nor_another
+    result = Harness::RubyProcess.eval(<<~'RUBY', limit: 20, env: { "IO_EVENT_SELECTOR" => "Select" })
+      require "headway"
+      Fiber.set_scheduler(Headway::FiberScheduler.new)
+      Fiber.schedule do
+        reader, writer = IO.pipe
+        puts "nothing: #{reader.wait_readable(0.001).inspect}"
+        Fiber.schedule { sleep(0.01) && puts("read #{reader.read.size}") }
+        puts "written #{writer.write("x" * 1_000_000)}"
+        writer.close
+      end
+      Fiber.schedule { puts "exited with #{Process.wait2(fork { exit!(3) })[1].exitstatus}" }
+    RUBY
+    assert_equal ["nothing: nil", "written 1000000", "read 1000000", "exited with 3"].sort, result.out.lines(chomp: true).sort, result.to_s
+  end
+
   # Reads that block the thread, loop and all, end as without a scheduler, once; and the other fibers go on. From Ruby 4.0 on the VM asks
   # the scheduler to interrupt them.
   def test_one_that_is_closed_while_it_blocks_the_thread

@@ -74,7 +74,10 @@ module Headway
       # Two quirks of io-event's. What it keeps of a wait that was given up it takes for registered, when the same IO has the same
       # number: but IO#reopen has given that number to something else meanwhile. And what tells that nobody reads any more, which is all
       # there is to wait for in a full pipe then, it only tells who waits to read, turning the loop without end for who waits to write.
+      # (But the selector that asks IO.select has neither, and takes IOs alone, and each for what it is open for.)
       def select_one(fiber, io, events)
+        return @selector.io_wait(fiber, io, events) if @selector.is_a?(IO::Event::Selector::Select)
+
         asked = !@given_up.empty? && @given_up.delete(io.fileno) ? Anew.new(io) : io
         return @selector.io_wait(fiber, asked, events) unless events == IO::WRITABLE && PollSet.possible? && Native.poll_write_only?(io)
 
