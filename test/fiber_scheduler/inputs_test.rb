@@ -125,6 +125,20 @@ class FiberSchedulerInputsTest < Minitest::Test
     assert_raises(IO::TimeoutError) { scheduled { reader.read(1) } }
   end
 
+  # Both fibers go on in one turn of the loop, in which the second takes longer than the first would wait.
+  def test_what_comes_while_a_fiber_keeps_the_loop_from_looking_comes_in_time
+    [->(reader) { reader.wait(IO::READABLE, 0.001) && reader.read_nonblock(1) }, ->(reader) { (reader.timeout = 0.001) && reader.read(1) }].each do |wait|
+      (first, first_starter), (second, second_starter), (reader, writer) = pipe, pipe, pipe
+      got = nil
+      looping do
+        Fiber.schedule { first.read(1) && got = wait.call(reader) }
+        Fiber.schedule { second.read(1) && writer.write("x") && Fiber.blocking { sleep 0.01 } }
+        [first_starter, second_starter].each { |starter| starter.write("x") }
+      end
+      assert_equal "x", got
+    end
+  end
+
   def test_who_waits_and_who_does_not
     [-> { IO.pipe }, -> { UNIXSocket.pair }].each do |pair|
       read = scheduled do

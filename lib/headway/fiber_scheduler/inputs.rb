@@ -23,15 +23,13 @@ module Headway
         end
         fiber = Fiber.current
         waits = true
-        if timeout
-          timer = after(timeout) { fiber.transfer(false) if waits }
-        elsif (limit = io.timeout)
-          timer = after(limit) { fiber.raise(IO::TimeoutError, "Blocking operation timed out!") if waits }
-        end
+        limit = io.timeout unless timeout
+        timer = after(timeout || limit) { fiber.transfer(false) if waits } if timeout || limit
         outer = @selecting[fiber]
         @selecting[fiber] = io
         look_for_closed unless @looking
         found = select_one(fiber, io, events)
+        found || look_once_more(io, events, limit)
       ensure
         if fiber
           waits = false
@@ -70,6 +68,14 @@ module Headway
       # Of what epoll refuses, io-event would put the fiber in its queue and not take it out when something is raised in it: it is
       # woken from a later wait then.
       def file_ready(io, events) = PollSet.possible? && !io.is_a?(BasicSocket) ? Native.poll_file(io, events) : nil
+
+      # The time was over. But other fibers may have kept the loop from looking until then, and a thread would be told what came meanwhile.
+      def look_once_more(io, events, limit)
+        ready = Elsewhere.io_wait(io, events, 0)
+        raise IO::TimeoutError, "Blocking operation timed out!" if limit && !ready
+
+        ready
+      end
 
       # Two quirks of io-event's. What it keeps of a wait that was given up it takes for registered, when the same IO has the same
       # number: but IO#reopen has given that number to something else meanwhile. And what tells that nobody reads any more, which is all
