@@ -18,6 +18,18 @@ class FiberSchedulerSelectTest < Minitest::Test
     assert_equal [[second], [writer], []], scheduled { IO.select([second], [writer], [second]) }
   end
 
+  # Whether there is something or not: the other fiber is what they ask for.
+  def test_who_selects_again_and_again_holds_nobody_up
+    reader, writer = pipe
+    over = false
+    looping do
+      Fiber.schedule { nil until IO.select([reader], nil, nil, 0) }
+      Fiber.schedule { IO.select(nil, [writer]) until over }
+      Fiber.schedule { sleep(0.01) && (over = true) && writer.write("x") }
+    end
+    assert over
+  end
+
   # IO#fileno is the one to read from.
   def test_select_waits_for_room_in_an_io_of_two_descriptors
     scheduled do

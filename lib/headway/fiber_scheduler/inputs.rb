@@ -47,6 +47,7 @@ module Headway
         timeout &&= seconds(timeout)
         return Elsewhere.select(readable, writable, priority, timeout) unless here?
 
+        self.yield # or who asks again and again holds up everybody, the one it asks for among them
         ready = Elsewhere.select(readable, writable, priority, 0)
         return ready if ready || timeout&.zero?
         return on_thread { Elsewhere.select(readable, writable, priority, timeout) } unless PollSet.possible?
