@@ -41,6 +41,7 @@ class WebAccessTest < Minitest::Test
       { directory: 7 } => "directory is 7: give a path", { directory: "" } => "directory is \"\": give a path" }.each do |options, message|
       assert_equal message, assert_raises(Headway::SettingError) { Headway::Web.new(**options) { true } }.message
     end
+    assert_empty state(web(directory: Pathname(@captures)))[:captures] # as Rails.root.join gives it
     Dir.mkdir(@captures, 0o755)
     assert_match(/directory is ".*captures": .*can be entered by others: it takes one of your own/,
                  assert_raises(Headway::SettingError) { web }.message)

@@ -35,7 +35,8 @@ module Headway
 
       # A check for {Integrations::Options}.
       DIRECTORY = lambda do |name, value|
-        value.is_a?(String) && !value.empty? or raise SettingError, "#{name} is #{value.inspect[0, 60]}: give a path"
+        (value.is_a?(String) || value.respond_to?(:to_path)) && !value.to_s.empty? or
+          raise SettingError, "#{name} is #{value.inspect[0, 60]}: give a path"
       end
 
       # Where an application's captures go unless it names a place: none that another application of the same user looks into. Another
