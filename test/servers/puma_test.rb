@@ -158,6 +158,8 @@ class PumaTest < Minitest::Test
       { 3 => 4 } => "3 is no option of headway in Puma's configuration: give policy, quantum_ms, preempt, recorder, log_interval or autotune",
       { recorder: { on_signal: "SIGUSR2" } } => "on_signal is USR2, which Puma listens to itself: give another, such as PROF",
       { recorder: { path: "x" } } => "recorder has :path: give a Hash of file, events, seconds, mode, wait_threshold, on_signal",
+      { recorder: { events: 1.5 } } => "events is 1.5: give 1 to 100000000",
+      { recorder: { mode: :stream } } => "mode is stream: give a file, too",
       { autotune: 1 } => "autotune is 1: give true, or a Hash such as { threads: 2..8 }",
       { autotune: { threads: 0..2 } } => "autotune has threads: 0..2: give a range such as 2..8",
       { autotune: { windows: 1 } } => "windows is 1: give a whole number from 5, such as 8",

@@ -203,6 +203,13 @@ class SidekiqTest < Minitest::Test
     assert_match(/app\.rb:7:/, place, @sidekiq.output)
   end
 
+  # Not by the recorder when Sidekiq has started, where it would be a fault of ours that is left out.
+  def test_a_value_of_the_recorder_that_means_nothing_is_named_as_it_boots
+    sidekiq("{ recorder: { mode: :ring } }", await: false)
+    refute_predicate @sidekiq.wait, :success?
+    assert_includes @sidekiq.output.lines.map(&:chomp), "mode is :ring: give stream or flight"
+  end
+
   private
 
   def url = "redis://127.0.0.1:#{@redis_port}/0"

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../settings"
+require_relative "../recorder/options"
 
 module Headway
   module Integrations
@@ -61,13 +62,12 @@ module Headway
         value.respond_to?(:call) or raise SettingError, "#{name} is #{value.inspect[0, 60]}: give a lambda"
       end
 
-      RECORDER = %i[file events seconds mode wait_threshold on_signal].freeze
-      private_constant :RECORDER
-
-      # A check: what {Recorder.start} takes, as a Hash.
+      # A check: what {Recorder.start} takes, as a Hash. Not left to that, which comes when the server starts.
       RECORDING = lambda do |name, value|
-        unknown = value.is_a?(Hash) ? value.keys - RECORDER : [value]
-        unknown.empty? or raise SettingError, "#{name} has #{unknown.first.inspect[0, 60]}: give a Hash of #{RECORDER.join(", ")}"
+        known = Recorder::Options.members
+        unknown = value.is_a?(Hash) ? value.keys - known : [value]
+        unknown.empty? or raise SettingError, "#{name} has #{unknown.first.inspect[0, 60]}: give a Hash of #{known.join(", ")}"
+        Recorder::Options.check(**value)
       end
 
       private

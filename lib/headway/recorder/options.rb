@@ -22,7 +22,7 @@ module Headway
       class << self
         # @return [Options] frozen, with the file's absolute path
         # @raise [SettingError]
-        def check(file:, events:, seconds:, mode:, wait_threshold:, on_signal:)
+        def check(file: nil, events: EVENTS, seconds: nil, mode: nil, wait_threshold: nil, on_signal: nil)
           mode = mode.nil? ? (file.nil? ? :flight : :stream) : mode.to_s.to_sym
           check_mode(mode, file, [wait_threshold, on_signal, seconds].any? { |value| !value.nil? })
           check_number("events", events, Integer, EVENTS_RANGE)
