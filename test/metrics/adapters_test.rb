@@ -4,6 +4,7 @@ require "harness/trap_test"
 require "json"
 require "metrics/open_telemetry_sdk"
 require "metrics/promtool"
+require "minitest/mock"
 require "socket"
 require "tmpdir"
 
@@ -126,6 +127,20 @@ class MetricsAdaptersTest < Harness::TrapTest
     end
   ensure
     reporter&.stop
+    server&.close
+  end
+
+  # localhost is ::1 first where /etc/hosts has both; and an address that can't be reached is none.
+  def test_statsd_is_looked_for_where_its_servers_listen
+    server = UDPSocket.new.tap { |socket| socket.bind("127.0.0.1", 0) }
+    port = server.addr[1]
+    counted = [Headway::Metrics::Family.new("a_total", :counter, "A.", { {} => 3 })]
+    %w[::1 255.255.255.255].each do |other|
+      addresses = [other, "127.0.0.1"].map { |address| Addrinfo.udp(address, port) }
+      resolving(addresses) { Adapters::StatsD.new("localhost", port).report(counted) }
+      assert_equal ["a_total:3|c"], receive(server)
+    end
+  ensure
     server&.close
   end
 
@@ -327,6 +342,11 @@ class MetricsAdaptersTest < Harness::TrapTest
   end
 
   private
+
+  # A name that has these addresses, whichever way it is looked up.
+  def resolving(addresses, &block)
+    Addrinfo.stub(:udp, addresses.first) { Addrinfo.stub(:getaddrinfo, addresses, &block) }
+  end
 
   def receive(server)
     texts = []

@@ -43,7 +43,7 @@ module Headway
         # @param families [Array<Family>]
         # @return [void]
         def report(families)
-          socket = Addrinfo.udp(@host, @port).connect # first: while the host isn't known, all is still to be told
+          socket = connect # first: while the host isn't known, all is still to be told
           lines = @deltas.flat(families).filter_map { |change| line(change) unless change.type == :counter && change.number.zero? }
           pack(lines).each { |text| write(socket, text) }
         rescue Errno::ECONNREFUSED
@@ -53,6 +53,17 @@ module Headway
         end
 
         private
+
+        # IPv4 first, as other clients do: localhost is often ::1, too, where few servers of StatsD listen, and a datagram that nobody takes
+        # is nobody's to tell of.
+        def connect
+          addresses = Addrinfo.getaddrinfo(@host, @port, nil, :DGRAM).partition(&:ipv4?).flatten
+          begin
+            addresses.shift.connect
+          rescue SystemCallError
+            addresses.empty? ? raise : retry
+          end
+        end
 
         # What no datagram can hold is in one by itself.
         def write(socket, text)
