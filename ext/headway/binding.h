@@ -26,6 +26,7 @@ VALUE hw_thread_name(VALUE thread); /* its name, else "main", else where it was 
 VALUE hw_thread_own_name(VALUE thread); /* nil: it was given none */
 VALUE hw_thread_site(VALUE thread); /* where it was created; "" for the main thread */
 bool hw_in_main_ractor(void);
+VALUE hw_living_threads(void); /* the VM's Thread.list: a program's own may leave some out, tell of others, or let others run */
 
 /* stillborn.c */
 void hw_stillborn_init(void);

@@ -26,7 +26,7 @@ sum_of_name(VALUE thread)
 static VALUE
 living_threads(bool news)
 {
-    VALUE threads = rb_funcall(rb_cThread, rb_intern("list"), 0), rows = rb_ary_new();
+    VALUE threads = hw_living_threads(), rows = rb_ary_new();
     for (long i = 0; i < RARRAY_LEN(threads); i++) {
         VALUE thread = RARRAY_AREF(threads, i);
         struct hw_thread *record = hw_record_of(thread);

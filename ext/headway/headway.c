@@ -87,10 +87,16 @@ record_or_raise(VALUE thread)
 {
     if (!rb_obj_is_kind_of(thread, rb_cThread)) rb_raise(rb_eTypeError, "not a Thread: %"PRIsVALUE, rb_obj_class(thread));
     /* Only a living, initialised thread of this Ractor has storage for its record. (A subclass may say that it equals any other.) */
-    VALUE living = rb_funcall(rb_cThread, rb_intern("list"), 0);
+    VALUE living = hw_living_threads();
     long i = RARRAY_LEN(living) - 1;
     while (i >= 0 && RARRAY_AREF(living, i) != thread) i--;
     return i >= 0 ? hw_record_of(thread) : NULL;
+}
+
+static VALUE
+threads(VALUE self)
+{
+    return hw_living_threads();
 }
 
 static VALUE
@@ -211,6 +217,7 @@ Init_headway(void)
     rb_define_singleton_method(native, "start", start, 4);
     rb_define_singleton_method(native, "stop", stop, 0);
     rb_define_singleton_method(native, "started?", started_p, 0);
+    rb_define_singleton_method(native, "threads", threads, 0);
     rb_define_singleton_method(native, "batch?", batch_p, 1);
     rb_define_singleton_method(native, "batch_ready", batch_ready, 0);
     rb_define_singleton_method(native, "thread_quantum_ns", thread_quantum_ns, 1);

@@ -123,7 +123,7 @@ on_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, voi
 
 /* -- names of threads --------------------------------------------------------------------------------------------------- */
 
-static VALUE name_method, to_s_method;
+static VALUE name_method, to_s_method, list_method;
 
 /* A subclass of Thread may have a name method of its own, which may do anything; Thread's does nothing but tell. */
 static VALUE
@@ -204,13 +204,19 @@ on_vm_tick(rb_event_flag_t event, VALUE unused_data, VALUE unused_self, ID unuse
     if (atomic_load_explicit(&hw_runtime.active, memory_order_relaxed) && hw_in_main_ractor()) hw_trigger();
 }
 
+VALUE
+hw_living_threads(void)
+{
+    return rb_method_call(0, NULL, list_method);
+}
+
 /* -- installing --------------------------------------------------------------------------------------------------------- */
 
 /* Every living thread of the main Ractor gets a record; those that ended while no hooks were there lose theirs. */
 static void
 add_living_threads(void)
 {
-    VALUE threads = rb_funcall(rb_cThread, rb_intern("list"), 0);
+    VALUE threads = hw_living_threads();
     VALUE current = rb_thread_current(), main = rb_thread_main();
     for (long i = 0; i < RARRAY_LEN(threads); i++) {
         VALUE thread = RARRAY_AREF(threads, i);
@@ -287,6 +293,8 @@ hw_hooks_init(void)
     hw_stillborn_init();
     name_method = thread_method("name");
     to_s_method = thread_method("to_s");
+    list_method = rb_obj_method(rb_cThread, ID2SYM(rb_intern("list")));
+    rb_gc_register_mark_object(list_method);
 
     /* CRuby checks the number of keys with an off-by-one and hands out one past the end of the array. */
     int state = 0;

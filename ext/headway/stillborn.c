@@ -15,7 +15,6 @@
 #define FEW 64
 
 static rb_postponed_job_handle_t job;
-static VALUE list_method; /* the VM's: a program's own may leave some out, or let others run */
 static unsigned look_at = FEW; /* records; with the GVL, in the main Ractor */
 
 static unsigned
@@ -30,7 +29,7 @@ records(void)
 static VALUE
 sweep(VALUE unused)
 {
-    VALUE threads = rb_method_call(0, NULL, list_method);
+    VALUE threads = hw_living_threads();
     for (long i = 0; i < RARRAY_LEN(threads); i++) {
         struct hw_thread *record = hw_record_of(RARRAY_AREF(threads, i));
         if (record) record->seen = true;
@@ -63,6 +62,4 @@ void
 hw_stillborn_init(void)
 {
     job = hw_preregister(on_job);
-    list_method = rb_obj_method(rb_cThread, ID2SYM(rb_intern("list")));
-    rb_gc_register_mark_object(list_method);
 }

@@ -19,7 +19,7 @@ module Headway
         return Notices.add("no control socket, so headway top cannot see this process: #{failure}") if failure
 
         Recorder.stop_at_exit # a client may start a recording at any time
-        Thread.list.each { |thread| Native.thread_name(thread) } # which makes them known to the socket, too
+        Native.threads.each { |thread| Native.thread_name(thread) } # which makes them known to the socket, too
       end
 
       # Closes it again. What a client has asked for until then is done.

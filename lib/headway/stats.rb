@@ -11,7 +11,7 @@ module Headway
 
     # @return [Hash, nil] the row of one living thread
     def self.of(thread)
-      threads = Thread.list
+      threads = Native.threads
       index = threads.index(thread)
       index && living(threads, Native.snapshot(threads)[:threads], only: index).first
     end
@@ -36,7 +36,7 @@ module Headway
 
     # @return [Hash]
     def to_h
-      threads = Thread.list
+      threads = Native.threads
       snapshot = Native.snapshot(threads)
       {
         policy: @headway.policy, preempt: @headway.preempt, quantum_ms: @headway.quantum_ms, wall: snapshot[:wall],
