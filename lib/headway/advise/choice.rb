@@ -87,11 +87,12 @@ module Headway
         [[figures.requests_per_s, @recommended.requests_per_s], [latency(figures), latency(@recommended)]].all? { |one, other| (one - other).abs <= SAME * other }
       end
 
-      # The same requests are drawn for all settings: a sample is compared with its like.
+      # The same requests are drawn for all settings: a sample is compared with its like, and where as much is done by latency.
       def better_share(figures)
         return if @current.overloaded? || figures.setting == @current.setting
 
-        scores = [figures, @current].map { |one| @current.setting.rate ? latencies(one).map(&:-@) : one.rates }
+        as_much = rate_gain(figures).abs < WORTH
+        scores = [figures, @current].map { |one| as_much ? latencies(one).map(&:-@) : one.rates }
         pairs = scores.first.zip(scores.last).drop(1)
         pairs.count { |one, other| one > other }.fdiv(pairs.size) if pairs.any? && scores.map(&:size).uniq.one?
       end
