@@ -65,17 +65,12 @@ module Headway
         raise Error, cannot_write(path, error)
       end
 
-      private
-
-      def write(form, trace, target)
-        document = trace.is_a?(Document) ? trace : Document.new(trace)
-        report = build(form, document)
-        return report.write(target) unless target.is_a?(String)
-
-        write_file(target) { |file| report.write(file) }
-      end
-
       # Half a report is none, and would be taken for one; and one that is there stays until this one is whole.
+      #
+      # @param path [String]
+      # @yieldparam file [File]
+      # @return [void]
+      # @raise [Error] when it cannot be written
       def write_file(path, &)
         target = File.exist?(path) ? File.realpath(path) : path
         return File.open(target, "wb", &) unless replaceable?(target)
@@ -86,6 +81,16 @@ module Headway
         end
       rescue SystemCallError => error
         raise Error, cannot_write(path, error)
+      end
+
+      private
+
+      def write(form, trace, target)
+        document = trace.is_a?(Document) ? trace : Document.new(trace)
+        report = build(form, document)
+        return report.write(target) unless target.is_a?(String)
+
+        write_file(target) { |file| report.write(file) }
       end
 
       def replaceable?(path) = File.writable?(File.dirname(path)) && (File.file?(path) || !File.exist?(path))

@@ -31,6 +31,25 @@ class PredictPlotTest < PredictCase
     assert_includes plot(hours, "--threads", "8"), "no setting could be predicted"
   end
 
+  # A file as long as it may be is what a full disk is.
+  def test_a_plot_that_cannot_be_written_leaves_the_one_before
+    path = orders
+    before = plot(path)
+    limit, most = Process.getrlimit(:FSIZE)
+    previous = trap("XFSZ", "IGNORE")
+    Process.setrlimit(:FSIZE, 64, most)
+    status, _, err = run_cli("predict", path, "--plot", File.join(@directory, "drawn.svg"))
+    Process.setrlimit(:FSIZE, limit, most)
+
+    assert_equal 2, status
+    assert_match(/\Aheadway: cannot write .*drawn\.svg: File too large\n\z/, err)
+    assert_equal before, File.read(File.join(@directory, "drawn.svg"))
+    assert_equal %w[drawn.svg trace.headway], Dir.children(@directory).sort
+  ensure
+    Process.setrlimit(:FSIZE, limit, most) if limit
+    trap("XFSZ", previous) if previous
+  end
+
   def test_a_plot_does_not_go_over_the_trace
     path = orders
     before = File.binread(path)

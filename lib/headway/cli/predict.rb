@@ -4,6 +4,7 @@ require "json"
 require_relative "options"
 require_relative "trace_arguments"
 require_relative "../predict"
+require_relative "../report"
 
 module Headway
   module CLI
@@ -29,6 +30,8 @@ module Headway
           show(Headway::Predict::Document.new(workload, settings, **options.slice(:cores, :seed)), options[:json])
           Headway::Predict::Plot.new(workload, settings, **options.slice(:cores, :seed)).write(options[:plot]) if options[:plot]
           0
+        rescue Headway::Report::Error => error # the plot's
+          raise UsageError, error.message
         end
 
         # @param words [Array<String>] files and directories

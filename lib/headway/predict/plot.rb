@@ -2,6 +2,7 @@
 
 require "cgi/escape"
 require_relative "../predict"
+require_relative "../report"
 
 module Headway
   module Predict
@@ -24,13 +25,8 @@ module Headway
       # Fails now rather than after the work is done.
       #
       # @param path [String]
-      # @raise [CLI::UsageError]
-      def self.check(path)
-        require_relative "../report"
-        Report.check(path)
-      rescue Report::Error => error
-        raise CLI::UsageError, error.message
-      end
+      # @raise [Report::Error]
+      def self.check(path) = Report.check(path)
 
       # @param workload [Workload]
       # @param settings [Array<Setting>] their rates don't matter; the first eight are drawn
@@ -46,7 +42,11 @@ module Headway
       end
 
       # @param path [String]
-      def write(path) = File.write(path, to_svg)
+      # @raise [Report::Error]
+      def write(path)
+        svg = to_svg
+        Report.write_file(path) { |file| file.write(svg) }
+      end
 
       # @return [String]
       def to_svg
