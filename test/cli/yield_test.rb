@@ -74,8 +74,9 @@ class YieldCommandTest < Minitest::Test
 
   def test_a_file_whose_name_and_text_the_locale_cannot_read
     in_directory do |directory|
-      file = write(directory, "jöb \"q.rb", "raise 'ä'.size.to_s\n")
-      assert_bad_usage(/the work raises RuntimeError: 1 /, headway("yield", file, env: { "LC_ALL" => "C" }))
+      [["jöb \"q.rb", { "LC_ALL" => "C" }], ["job.rb", { "RUBYOPT" => "-EUTF-8:ISO-8859-1" }]].each do |name, locale|
+        assert_bad_usage(/the work raises RuntimeError: 1 /, headway("yield", write(directory, name, "raise '→'.size.to_s\n"), env: locale))
+      end
     end
   end
 

@@ -3,11 +3,13 @@
 require "test_helper"
 require "headway"
 require "harness/timing"
+require "harness/default_encoding"
 require "tmpdir"
 
 # Files of processes that share a directory.
 class MetricsSiblingsTest < Minitest::Test
   include Harness::Timing
+  include Harness::DefaultEncoding
 
   FILE = '["w", [["ruby_gvl_preemptions_total", "counter", "P.", [[{}, 5]]], ["b_total", "counter", "B.", [[{"x": "y"}, 2]]]]]'
   REQUESTS = "ruby_gvl_request_seconds_total"
@@ -61,17 +63,13 @@ class MetricsSiblingsTest < Minitest::Test
 
   def test_others_are_read_where_no_locale_is_set
     write(Process.ppid, FILE.sub("\"y\"", "\"caf\u00e9\""))
-    before = Encoding.default_external
-    read_as = lambda do |encoding|
-      verbose, $VERBOSE = $VERBOSE, nil # Ruby warns of it
-      Encoding.default_external = encoding
-    ensure
-      $VERBOSE = verbose
-    end
-    read_as.(Encoding::US_ASCII)
-    assert_equal({ { worker: "w", x: "caf\u00e9" } => 2 }, series("b_total"))
-  ensure
-    read_as.(before)
+    with_encoding(:default_external, Encoding::US_ASCII) { assert_equal({ { worker: "w", x: "caf\u00e9" } => 2 }, series("b_total")) }
+  end
+
+  # As in a program whose own text is in another encoding, which hasn't all there is.
+  def test_others_are_read_whatever_the_program_reads_as
+    write(Process.ppid, FILE.sub("\"y\"", "\"caf\u2193\""))
+    with_encoding(:default_internal, Encoding::ISO_8859_1) { assert_equal({ { worker: "w", x: "caf\u2193" } => 2 }, series("b_total")) }
   end
 
   def test_a_gauge_that_is_no_number_keeps_nothing_back

@@ -2,9 +2,12 @@
 
 require_relative "recorded"
 require "headway/advise"
+require "harness/default_encoding"
 
 # `headway advise`.
 class AdviseTest < PredictCase
+  include Harness::DefaultEncoding
+
   MIXED = ->(i) { i % 20 == 0 ? [2, 40, 1, 40] : [1, 0.5, 8, 0.5] }
 
   def mixed(**options) = write(one_thread(1_000, names: { 1 => "light", 2 => "heavy" }, **options, &MIXED))
@@ -383,8 +386,10 @@ class AdviseTest < PredictCase
       Dir.mkdir("#{directory}/config")
       File.binwrite("#{directory}/config/sidekiq.yml", "# gr\xFC\xDFe\n:concurrency: 5\n")
       workload = Headway::Workload.open(mixed(command: "sidekiq 8.0 app [0 of 5 busy]"))
-      diff = Headway::Advise::Changes.new(workload, setting(5), setting(12), directory: directory).diff
-      assert_match(/^-:concurrency: 5\n\+:concurrency: 12$/, diff)
+      [nil, Encoding::ISO_8859_1].each do |internal|
+        diff = with_encoding(:default_internal, internal) { Headway::Advise::Changes.new(workload, setting(5), setting(12), directory:).diff }
+        assert_match(/^-:concurrency: 5\n\+:concurrency: 12$/, diff)
+      end
     end
   end
 

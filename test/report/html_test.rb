@@ -7,9 +7,12 @@ require "headway/report"
 require "headway/report/html"
 require "report/made_trace"
 require "report/browser"
+require "harness/default_encoding"
 
 # The file; how the page behaves is page_test's.
 class HtmlTest < Minitest::Test
+  include Harness::DefaultEncoding
+
   STUB = File.join(__dir__, "stub.html")
 
   def test_the_analysis_and_the_lanes_are_in_the_page
@@ -33,6 +36,14 @@ class HtmlTest < Minitest::Test
     refute_match(/[\u2028\u2029]/, text)
     assert_equal name, parts(text).first.dig("threads", 0, "name")
     assert_includes text, '<p>\0 \\\\1 after</p>'
+  end
+
+  # The page's own text has characters that this encoding has not.
+  def test_a_program_whose_own_text_is_in_another_encoding
+    trace = MadeTraces.stalled
+    page = Headway::Report::Html::PAGE
+    refute File.read(page, encoding: "UTF-8").ascii_only?
+    assert_equal html(trace, page: page), with_encoding(:default_internal, Encoding::ISO_8859_1) { html(trace, page: page) }
   end
 
   def test_names_that_are_no_utf8

@@ -142,7 +142,7 @@ module Headway
 
       # The lines of a file here; nil where there is none, or none that we may read.
       def read(name)
-        File.read(File.expand_path(name, @directory), encoding: Encoding::UTF_8).scrub.lines
+        File.read(File.expand_path(name, @directory), encoding: "UTF-8:-").scrub.lines
       rescue SystemCallError
         nil
       end

@@ -46,7 +46,7 @@ module Headway
       def from_file(file)
         path = Recorder::FileName.absolute(file)
         $PROGRAM_NAME = file
-        compiled = compile(File.read(path, encoding: Encoding::UTF_8), path)
+        compiled = compile(File.read(path, encoding: "UTF-8:-"), path)
         last = compiled.eval
         last.respond_to?(:call) ? last : -> { compiled.eval }
       end

@@ -137,7 +137,7 @@ module Headway
       end
 
       def parsed(file, pid)
-        worker, families = JSON.parse(File.read(file, encoding: Encoding::UTF_8), allow_nan: true) # gauges of the program's own may be no number
+        worker, families = JSON.parse(File.read(file, encoding: "UTF-8:-"), allow_nan: true) # gauges of the program's own may be no number
         [worker, pid, families.map { |family| load(*family) }]
       end
 

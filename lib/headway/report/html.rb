@@ -32,7 +32,7 @@ module Headway
       private
 
       def parts
-        before, rest = File.read(@page, encoding: "UTF-8").split(DATA, 2)
+        before, rest = File.read(@page, encoding: "UTF-8:-").split(DATA, 2)
         between, after = rest.to_s.split(LANES, 2)
         raise Error, "#{@page} is no page of this version: reinstall headway" unless after
 

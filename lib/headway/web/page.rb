@@ -6,7 +6,7 @@ module Headway
   class Web
     # The one page, and the headers of everything that is answered.
     module Page
-      TEMPLATE = File.read(File.join(__dir__, "page.html"), encoding: "UTF-8").freeze
+      TEMPLATE = File.read(File.join(__dir__, "page.html"), encoding: "UTF-8:-").freeze
       HEADERS = {
         "content-security-policy" => "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
         "x-content-type-options" => "nosniff", "referrer-policy" => "same-origin", "cross-origin-resource-policy" => "same-origin",
