@@ -130,7 +130,7 @@ static VALUE
 class_hash(const struct hw_request_class *class)
 {
     VALUE hash = rb_hash_new();
-    hw_set(hash, "name", hw_cstr(class->name));
+    hw_set(hash, "name", hw_text(class->name, class->name_length));
     hw_set_number(hash, "count", class->count);
 #define EACH(name, label) hw_set_number(hash, label, class->time_ns[HW_STEP_##name]);
     HW_STEPS(EACH)

@@ -34,6 +34,7 @@ add_class(struct hw_workload *w, const char *name, size_t length, bool of_thread
     struct hw_request_class *class = &w->classes[w->class_count];
     memset(class, 0, sizeof(*class));
     memcpy(class->name, name, length);
+    class->name_length = length;
     class->of_threads = of_threads;
     return w->class_count++;
 }
@@ -46,7 +47,7 @@ find_class(struct hw_workload *w, const char *name, size_t length, bool of_threa
     for (uint32_t i = 0; i < w->class_count; i++) {
         const struct hw_request_class *class = &w->classes[i];
         if (class->of_threads != of_threads) continue;
-        if (strlen(class->name) == length && memcmp(class->name, name, length) == 0) return i;
+        if (class->name_length == length && memcmp(class->name, name, length) == 0) return i;
         alike++;
         last = i;
     }

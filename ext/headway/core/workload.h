@@ -54,7 +54,8 @@ struct hw_track {
 };
 
 struct hw_request_class {
-    char name[HW_CLASS_NAME_LONGEST + 1];
+    char name[HW_CLASS_NAME_LONGEST + 1]; /* any bytes, and a 0 behind them */
+    size_t name_length;
     uint64_t count, time_ns[HW_STEP_KINDS], wait_ns, after_ns; /* sums over its requests */
     struct hw_durations latency;
     bool of_threads;

@@ -349,6 +349,18 @@ TEST(a_thread_that_had_no_time_to_do_anything_is_forgotten)
     clean_up();
 }
 
+/* As a name in UTF-16 is. */
+TEST(a_class_is_found_again_whatever_bytes_its_name_has)
+{
+    hw_workload_init(&work);
+    test_clean_up = clean_up;
+    uint32_t a = hw_workload_class(&work, "j\0a", 3), b = hw_workload_class(&work, "j\0b", 3), j = hw_workload_class(&work, "j", 1);
+    CHECK_EQUAL(a, hw_workload_class(&work, "j\0a", 3));
+    CHECK_EQUAL(b, hw_workload_class(&work, "j\0b", 3));
+    CHECK_EQUAL(j, hw_workload_class(&work, "j", 1));
+    CHECK_EQUAL(3, work.class_count);
+}
+
 /* A job's class and the thread that queues such jobs may well be of one name, and a program may give each of its threads another. */
 TEST(classes_of_requests_and_of_threads_are_apart)
 {
@@ -482,6 +494,6 @@ TESTS({ "request", a_request_is_what_was_marked_without_its_waits },
       { "beside", beside_requests_a_thread_that_computes_is_kept_and_an_idle_one_forgotten },
       { "ended", threads_that_ended_are_one_track_with_pauses },
       { "pace", beside_requests_a_thread_does_as_much_as_it_did }, { "born last", a_thread_that_had_no_time_to_do_anything_is_forgotten },
-      { "classes", classes_of_requests_and_of_threads_are_apart },
+      { "classes", classes_of_requests_and_of_threads_are_apart }, { "bytes", a_class_is_found_again_whatever_bytes_its_name_has },
       { "load", delays_that_grow_with_load_are_noticed }, { "any", any_events_can_be_read },
       { "cancelled", reading_may_be_given_up_at_any_moment })
