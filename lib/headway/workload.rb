@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "base"
+require_relative "summary"
 require_relative "trace"
 
 module Headway
@@ -192,7 +193,7 @@ module Headway
       return if count.zero?
 
       mean = ->(key) { raw[key].fdiv(count) / 1e9 }
-      Kind.new(name: raw[:name], index:, count:, gvl_s: mean[:gvl], cpu_s: mean[:cpu], delay_s: mean[:delay], wait_s: mean[:wait],
+      Kind.new(name: Summary::Text.plain(raw[:name]), index:, count:, gvl_s: mean[:gvl], cpu_s: mean[:cpu], delay_s: mean[:delay], wait_s: mean[:wait],
                **figures(raw[:latency]))
     end
 

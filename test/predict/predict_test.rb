@@ -244,6 +244,18 @@ class PredictTest < PredictCase
     assert_equal 2, out.scan(/^Refused: 1 x 9/).size
   end
 
+  # A request may be called anything, and so may what was run.
+  def test_no_name_steers_the_terminal
+    path = write(one_thread(100, names: { 1 => "a\e[31m\nb\0c", 2 => "a\e[31m\nb\0d" }, command: "x\e]0;y\a") { |i| [1 + (i % 2), 1, 4, 1] })
+    %w[predict advise].each do |command|
+      _, out, = run_cli(command, path)
+      refute_match(/[^\n[:^cntrl:]]/, out)
+      assert_match(/a\?\[31m\?b\?c\b.*50/, out)
+      assert_equal ["a?[31m?b?c", "a?[31m?b?d"], json_of(command, path).then { |object| object["current"] || object["recorded"] }["classes"].map { _1["name"] }
+    end
+    assert_includes run_cli("advise", path)[1], "-- x?]0;y?"
+  end
+
   def test_a_directory_stands_for_the_processes_of_a_run
     orders(name: "web.1.headway")
     orders(pid: 4243, name: "web.2.headway")

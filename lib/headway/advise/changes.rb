@@ -35,7 +35,7 @@ module Headway
       # @param directory [String] where the server's file is looked for
       def initialize(workload, from, to, directory: ".")
         @workload = workload
-        @command = workload.typical_process[:command]
+        @command = Summary::Text.plain(workload.typical_process[:command])
         server = SERVERS.find { |one| one.command.match?(@command) }
         @line = CommandLine.new(@command, server&.words || {})
         @server = server&.with(file: @line.file || server.file)
