@@ -62,6 +62,16 @@ class CheckoutTest < Minitest::Test
   end
 
   # The others find it in the same line.
+  # A directory, a name without its .rb: no test ran, and all seemed well.
+  def test_bin_test_runs_no_nothing
+    environment = { "HEADWAY_IS_SET_UP" => "yes", "RUBY" => RbConfig.ruby, "TESTOPTS" => nil }
+    ["test/cli", "test/own_thread_test", "--name=/x/"].each do |word|
+      out, err, status = Open3.capture3(environment, File.join(ROOT, "bin/test"), word)
+      assert_equal ["", 1], [out, status.exitstatus]
+      assert_match(/^test: #{word} is no test file: /, err)
+    end
+  end
+
   def test_they_all_look_alike_for_the_checkout
     programs = Dir[File.join(ROOT, "bin/*")].select { |path| File.file?(path) }
     lines = programs.map { |path| File.readlines(path).grep(/\Aroot=/) }
