@@ -91,6 +91,7 @@ hw_runtime_after_fork_child(struct hw_runtime *rt)
         thread->parked = false;
         struct hw_orders ignored;
         hw_scheduler_remove(&rt->scheduler, thread, now, &ignored);
+        hw_record_disown(rt, thread);
         thread->next = rt->spare;
         rt->spare = thread;
     }

@@ -5,6 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A thread that another one wakes is looked up at its READY: in a table, or each such event would read all others' records. Lock held. */
+static struct hw_thread **
+place_of(struct hw_runtime *rt, uintptr_t owner)
+{
+    return &rt->owned[(uint64_t)owner * UINT64_C(0x9e3779b97f4a7c15) >> (64 - HW_OWNED_BITS)];
+}
+
+void
+hw_record_disown(struct hw_runtime *rt, struct hw_thread *thread)
+{
+    if (thread->owner == 0) return;
+    struct hw_thread **link = place_of(rt, thread->owner);
+    while (*link != thread) link = &(*link)->owner_next;
+    *link = thread->owner_next;
+    thread->owner = 0;
+}
+
 void
 hw_record_retire(struct hw_runtime *rt, struct hw_thread *thread)
 {
@@ -13,7 +30,7 @@ hw_record_retire(struct hw_runtime *rt, struct hw_thread *thread)
         thread->ended->threads++;
         if (thread->waits.slot != HW_SLOT_OTHERS) thread->ended->caused_ns += rt->scheduler.attribution.caused_ns[thread->waits.slot];
     }
-    thread->owner = 0; /* another thread may have its address next */
+    hw_record_disown(rt, thread); /* another thread may have its address next */
     thread->next = rt->spare;
     rt->spare = thread;
 }
@@ -61,7 +78,11 @@ void
 hw_runtime_set_owner(struct hw_runtime *rt, struct hw_thread *thread, uintptr_t owner)
 {
     pthread_mutex_lock(&rt->lock);
+    hw_record_disown(rt, thread);
+    struct hw_thread **place = place_of(rt, owner);
     thread->owner = owner;
+    thread->owner_next = *place;
+    *place = thread;
     pthread_mutex_unlock(&rt->lock);
 }
 
@@ -69,8 +90,8 @@ struct hw_thread *
 hw_runtime_find(struct hw_runtime *rt, uintptr_t owner)
 {
     pthread_mutex_lock(&rt->lock);
-    struct hw_thread *thread = rt->scheduler.threads;
-    while (thread && thread->owner != owner) thread = thread->next;
+    struct hw_thread *thread = *place_of(rt, owner);
+    while (thread && thread->owner != owner) thread = thread->owner_next;
     pthread_mutex_unlock(&rt->lock);
     return thread;
 }

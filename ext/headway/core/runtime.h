@@ -46,6 +46,8 @@ enum hw_preempt {
 
 extern const char *const hw_preempt_labels[HW_PREEMPT_COUNT];
 
+#define HW_OWNED_BITS 8
+
 struct hw_runtime {
     /* With the beginning of the scheduler, what every event looks at or changes: cache_line.h. */
     _Alignas(HW_CACHE_LINE) pthread_mutex_t lock;
@@ -64,6 +66,7 @@ struct hw_runtime {
     void (*trigger)(void);
 
     struct hw_thread *_Atomic late; /* became ready during a fork, linked by late_next */
+    struct hw_thread *owned[1 << HW_OWNED_BITS]; /* records by a hash of their owner, linked by owner_next */
     struct hw_thread *spare; /* records for reuse, linked by next */
     struct hw_ended *ended;
 
@@ -145,6 +148,7 @@ void hw_runtime_finish(struct hw_runtime *runtime, const struct hw_orders *order
 void hw_park_end_all(struct hw_runtime *runtime);
 void hw_park_call(struct hw_thread *thread); /* with the lock or without it: its gate is open */
 void hw_record_retire(struct hw_runtime *runtime, struct hw_thread *thread); /* off the scheduler's list: for reuse */
+void hw_record_disown(struct hw_runtime *runtime, struct hw_thread *thread); /* not to be found by its owner any more */
 
 /* ticker.c */
 void hw_ticker_ensure(struct hw_runtime *runtime); /* starts it once there are two threads; lock not held, with the GVL */

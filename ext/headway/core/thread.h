@@ -108,6 +108,7 @@ struct hw_thread {
     struct hw_thread *next;
     struct hw_thread *gate_next, *gate_prev;
     struct hw_thread *late_next;
+    struct hw_thread *owner_next; /* of those in one place of the runtime's table */
     uint64_t quantum_ns;     /* its own; 0 = the process's */
     uint64_t fresh_burst_ns; /* the burst it was born with */
     uint64_t asked_ns;

@@ -1,12 +1,15 @@
 /* Fork, on real threads. */
 #include "cast.h"
 
+#define OWNER_LEFT_BEHIND 4711
+
 static void
 live_in_child(void)
 {
     VM_ASSERT(!runtime.ticker_runs && runtime.scheduler.living == 1 && runtime.scheduler.gate.length == 0);
     VM_ASSERT(runtime.scheduler.holder == atomic_load(&current->record) && runtime.scheduler.counts[HW_IS_READY] == 0);
     VM_ASSERT(atomic_load(&current->record)->account.voluntary < UINT64_MAX / 2);
+    VM_ASSERT(hw_runtime_find(&runtime, OWNER_LEFT_BEHIND) == NULL);
     vm_thread_start(hog, NULL);
     vm_thread_start(hog, NULL);
     vm_thread_start(napper, NULL);
@@ -25,6 +28,8 @@ TEST(a_forked_child_goes_on)
     for (int i = 0; i < 3; i++) vm_thread_start(napper, NULL);
     vm_thread_start(breeder, NULL);
     start_partners();
+    struct hw_thread *left_behind = hw_runtime_add(&runtime, HW_SUSPENDED, false);
+    hw_runtime_set_owner(&runtime, left_behind, OWNER_LEFT_BEHIND);
     for (unsigned i = 0; i < test_effort(40); i++) {
         vm_compute(test_random(MS(1)));
         pid_t pid = vm_fork();
@@ -40,6 +45,8 @@ TEST(a_forked_child_goes_on)
         vm_acquire();
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "child %u: status %d", i, status);
     }
+    CHECK(hw_runtime_find(&runtime, OWNER_LEFT_BEHIND) == left_behind);
+    hw_runtime_discard(&runtime, left_behind);
     check_everybody_moves(MS(5000));
     end_everybody();
     check_given_back();

@@ -230,7 +230,32 @@ TEST(a_record_is_given_back_once)
     check_given_back();
 }
 
-RUNTIME_TESTS({ "once", a_record_is_given_back_once }, { "stillborn", who_was_announced_and_never_came_is_swept }, { "fair_signal", threads_come_and_go_under_fair_and_signal },
+#define OWNERS 2000
+
+TEST(a_record_is_found_by_its_owner_as_long_as_it_lives)
+{
+    static struct hw_thread *records[OWNERS];
+    vm_headway_start(HW_FAIR, MS(5), HW_SIGNAL);
+    for (uintptr_t i = 0; i < OWNERS; i++) {
+        records[i] = hw_runtime_add(&runtime, HW_SUSPENDED, false);
+        hw_runtime_set_owner(&runtime, records[i], 40 * (i + 1));
+    }
+    for (uintptr_t i = 0; i < OWNERS; i++) CHECK(hw_runtime_find(&runtime, 40 * (i + 1)) == records[i]);
+    for (uintptr_t i = 0; i < OWNERS; i += 2) hw_runtime_discard(&runtime, records[i]);
+    for (uintptr_t i = 0; i < OWNERS; i++) CHECK(hw_runtime_find(&runtime, 40 * (i + 1)) == (i % 2 ? records[i] : NULL));
+    for (uintptr_t i = 0; i < OWNERS; i += 2) { /* of those given back, and at addresses of threads that are gone */
+        records[i] = hw_runtime_add(&runtime, HW_SUSPENDED, false);
+        hw_runtime_set_owner(&runtime, records[i], 40 * (i + 1));
+    }
+    hw_runtime_set_owner(&runtime, records[1], 8);
+    CHECK(hw_runtime_find(&runtime, 8) == records[1] && hw_runtime_find(&runtime, 80) == NULL);
+    CHECK(hw_runtime_find(&runtime, 40) == records[0]);
+    for (uintptr_t i = 0; i < OWNERS; i++) hw_runtime_discard(&runtime, records[i]);
+    CHECK(hw_runtime_find(&runtime, 8) == NULL);
+    check_given_back();
+}
+
+RUNTIME_TESTS({ "once", a_record_is_given_back_once }, { "owners", a_record_is_found_by_its_owner_as_long_as_it_lives }, { "stillborn", who_was_announced_and_never_came_is_swept }, { "fair_signal", threads_come_and_go_under_fair_and_signal },
               { "fair_poll", threads_come_and_go_under_fair_and_poll },
               { "young", computing_threads_move_while_others_live_for_a_millisecond },
               { "quantum", threads_come_and_go_under_quantum }, { "policies", policies_change_under_load },

@@ -359,6 +359,7 @@ TEST(a_class_is_found_again_whatever_bytes_its_name_has)
     CHECK_EQUAL(b, hw_workload_class(&work, "j\0b", 3));
     CHECK_EQUAL(j, hw_workload_class(&work, "j", 1));
     CHECK_EQUAL(3, work.class_count);
+    clean_up();
 }
 
 /* A job's class and the thread that queues such jobs may well be of one name, and a program may give each of its threads another. */
