@@ -28,7 +28,7 @@ TEST(light_requests_no_longer_wait_for_heavy_ones_which_hardly_take_longer)
     static const struct { double load; uint64_t heavy_ns; double heavy_at_most; } cases[] = {
         { 0.5, MS(150), 1.5 }, { 0.7, MS(150), 1.7 }, { 0.5, MS(250), 1.4 }, { 0.7, MS(250), 1.4 }
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+    for (size_t i = 0; i < (test_in_brief() ? 1 : sizeof(cases) / sizeof(*cases)); i++) {
         struct serving set = { .threads = 10, .load = cases[i].load, .heavy_share = 0.1, .heavy_ns = cases[i].heavy_ns, .light_pieces = 5,
                                .light_ns = MS(1) };
         struct served fifo = serve(HW_OBSERVE, &set, MS(300000)), fair = serve(HW_FAIR, &set, MS(300000));
@@ -40,7 +40,7 @@ TEST(light_requests_no_longer_wait_for_heavy_ones_which_hardly_take_longer)
 TEST(a_saturated_server_of_short_requests_answers_as_many_as_fast)
 {
     static const uint64_t light_ns[] = { US(100), US(300), US(600) };
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < (test_in_brief() ? 1 : 3); i++) {
         struct serving set = { .threads = 5, .connections = 10, .light_pieces = 1, .light_ns = light_ns[i], .exponential = true };
         struct served fifo = serve(HW_OBSERVE, &set, MS(10000)), fair = serve(HW_FAIR, &set, MS(10000));
         CHECK((double)fair.count > 0.97 * (double)fifo.count, "%d: %" PRIu64 ", %" PRIu64, i, fair.count, fifo.count);

@@ -62,7 +62,7 @@ io_beside(unsigned hogs, uint64_t cpu_ns, uint64_t nap_ns, double spread)
 TEST(io_threads_hardly_wait_and_cpu_threads_share)
 {
     static const unsigned hogs[] = { 1, 4, 16 };
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < (test_in_brief() ? 1 : 3); i++) {
         io_beside(hogs[i], HW_NEVER, 0, 0);
         io_beside(hogs[i], HW_NEVER, 0, 1);
         io_beside(hogs[i], MS(21), US(20), 0); /* writes to a log in between */
@@ -129,10 +129,9 @@ saturated(uint64_t quantum_ns, uint64_t interactive_ns, double least_share)
 TEST(saturated_by_interactive_threads_batch_ones_have_their_protected_share)
 {
     static const uint64_t quanta_ns[] = { MS(100), MS(50), MS(10), MS(2), MS(1) };
-    bool slow_tool = test_effort(100) < 10;
-    for (int i = slow_tool ? 4 : 0; i < 5; i++) {
+    for (int i = test_in_brief() ? 4 : 0; i < 5; i++) {
         saturated(quanta_ns[i], MS(1), 0.015); /* some of their bursts make them batch for a moment, and they have turns, too */
-        if (!slow_tool) saturated(quanta_ns[i], US(50), 0.035);
+        if (!test_in_brief()) saturated(quanta_ns[i], US(50), 0.035);
     }
 }
 
@@ -188,7 +187,7 @@ busy_pool(uint64_t cpu_ns, uint64_t nap_ns)
 TEST(threads_of_a_busy_pool_are_served_in_turn)
 {
     static const uint64_t naps_ns[] = { US(5), US(40), US(300) };
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < (test_in_brief() ? 1 : 3); i++) {
         busy_pool(US(40), naps_ns[i]);
         busy_pool(US(80), naps_ns[i]);
     }
@@ -222,7 +221,7 @@ pool_of_six(uint64_t cpu_ns, uint64_t nap_ns)
 TEST(the_pieces_of_a_busy_pool_take_as_long_as_first_come_first_served)
 {
     static const uint64_t cpu_ns[] = { US(100), US(300), US(600) }, naps_ns[] = { US(5), US(300), MS(1) };
-    for (int i = 0; i < 9; i++) {
+    for (int i = test_in_brief() ? 8 : 0; i < 9; i++) {
         struct pool_figures pool = pool_of_six(cpu_ns[i / 3], naps_ns[i % 3]);
         CHECK(pool.forced < 0.2, "%d: %.3f", i, pool.forced);
         CHECK(pool.done > 0.98, "%d: %.3f", i, pool.done);

@@ -42,6 +42,13 @@ test_effort(unsigned rounds)
     return wanted ? wanted : 1;
 }
 
+/* With slow tools, which look at the code and not at figures, one case of many alike is enough. */
+static inline bool
+test_in_brief(void)
+{
+    return test_effort(100) < 10;
+}
+
 /* In a child of a process with other threads: what those had allocated and not yet stored anywhere is lost by the fork, as anybody's
  * is, so valgrind (3.18 on) must not take it for a leak. */
 static inline void
