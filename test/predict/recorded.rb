@@ -43,6 +43,11 @@ class PredictCase < Minitest::Test
   # 6 ms, of which 2 need the GVL.
   def orders(count = 500, name: "trace.headway", **options) = write(one_thread(count, **options) { [1, 1, 4, 1] }, name)
 
+  # Every twentieth is heavy.
+  def mixed(**options)
+    write(one_thread(1_000, names: { 1 => "light", 2 => "heavy" }, **options) { |i| i % 20 == 0 ? [2, 40, 1, 40] : [1, 0.5, 8, 0.5] })
+  end
+
   def run_cli(*arguments)
     status = nil
     out, err = capture_io { status = Headway::CLI.call(arguments) }
