@@ -20,19 +20,19 @@ module Headway
     class << self
       # Starts recording; starts Headway too, with policy observe, if it isn't.
       #
-      # @param file [String, nil] where the trace goes; in mode flight, where {stop} and the end of the process dump to. A directory, or
+      # @param given [Hash]
+      # @option given [String, nil] :file where the trace goes; in mode flight, where {stop} and the end of the process dump to. A directory, or
       #   a name with %h (host), %p (process id) or %t (time), see {FileName}
-      # @param events [Integer] the ring's size, 24 bytes each; rounded up to a power of two
-      # @param mode [:stream, :flight, nil] default: stream with a file, else flight
-      # @param seconds [Numeric, nil] mode flight leaves out of a dump what is older than so many seconds
-      # @param wait_threshold [Numeric, nil] seconds; mode flight dumps when a wait has lasted that long, while it lasts. A native
+      # @option given [Integer] :events the ring's size, 24 bytes each; rounded up to a power of two
+      # @option given [:stream, :flight, nil] :mode default: stream with a file, else flight
+      # @option given [Numeric, nil] :seconds mode flight leaves out of a dump what is older than so many seconds
+      # @option given [Numeric, nil] :wait_threshold seconds; mode flight dumps when a wait has lasted that long, while it lasts. A native
       #   thread does it, which needs no GVL
-      # @param on_signal [String, nil] mode flight dumps at this signal, such as "PROF"
+      # @option given [String, nil] :on_signal mode flight dumps at this signal, such as "PROF"
       # @return [Boolean] whether it records now; {Headway.notices} says why when it doesn't
       # @raise [SettingError] a value that means nothing
-      def start(file: nil, events: Options::EVENTS, seconds: nil, mode: nil, wait_threshold: nil, on_signal: nil)
-        options = Options.check(file: file, events: events, seconds: seconds, mode: mode, wait_threshold: wait_threshold,
-                                on_signal: on_signal)
+      def start(**given)
+        options = Options.check(**given)
         return false unless Headway.started? || Headway.start(policy: :observe)
 
         stop

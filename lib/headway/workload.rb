@@ -193,8 +193,8 @@ module Headway
       return if count.zero?
 
       mean = ->(key) { raw[key].fdiv(count) / 1e9 }
-      Kind.new(name: Summary::Text.plain(raw[:name]), index:, count:, gvl_s: mean[:gvl], cpu_s: mean[:cpu], delay_s: mean[:delay], wait_s: mean[:wait],
-               **figures(raw[:latency]))
+      Kind.new(name: Summary::Text.plain(raw[:name]), index:, count:, gvl_s: mean[:gvl], cpu_s: mean[:cpu], delay_s: mean[:delay],
+               wait_s: mean[:wait], **figures(raw[:latency]))
     end
 
     def figures(latency)

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A thread that another one wakes is looked up at its READY: in a table, or each such event would read all others' records. Lock held. */
+/* A thread that becomes ready on a native thread that doesn't know its record, as each does at first, is looked up: in a table, or all
+ * others' records would be read. Lock held. */
 static struct hw_thread **
 place_of(struct hw_runtime *rt, uintptr_t owner)
 {

@@ -326,8 +326,9 @@ forget_stillborn(struct hw_scheduler *s, uint64_t now)
     uint64_t after_ns = s->policy.kind == HW_FAIR ? STILLBORN_NS : STILLBORN_UNFAIR_NS;
     unsigned unborn = s->unborn; /* mostly the first of the list, of perhaps thousands */
     for (struct hw_thread *thread = s->threads; thread && unborn > 0; thread = thread->next) {
-        if (thread->unborn) unborn--;
-        if (!thread->unborn || thread->state != HW_READY || hw_elapsed_ns(thread->since_ns, now) < after_ns) continue;
+        if (!thread->unborn) continue;
+        unborn--;
+        if (thread->state != HW_READY || hw_elapsed_ns(thread->since_ns, now) < after_ns) continue;
         thread->unborn = false;
         s->unborn--; /* or those to come would share their first time with it */
         enter(s, thread, HW_SUSPENDED, now);

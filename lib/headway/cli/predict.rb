@@ -67,7 +67,7 @@ module Headway
 
         def check(plot, files)
           TraceArguments.spare(files, plot, "--plot")
-          Headway::Predict::Plot.check(plot)
+          Headway::Report.check(plot)
         end
 
         def parser(options)

@@ -23,13 +23,13 @@ module Headway
         end
         fiber = Fiber.current
         waits = true
-        limit = io.timeout unless timeout
-        timer = after(timeout || limit) { fiber.transfer(false) if waits } if timeout || limit
+        limit = timeout || io.timeout
+        timer = after(limit) { fiber.transfer(false) if waits } if limit
         outer = @selecting[fiber]
         @selecting[fiber] = io
         look_for_closed unless @looking
         found = select_one(fiber, io, events)
-        found || look_once_more(io, events, limit)
+        found || look_once_more(io, events, raises: limit && !timeout)
       ensure
         if fiber
           waits = false
@@ -71,9 +71,9 @@ module Headway
       def file_ready(io, events) = PollSet.possible? && !io.is_a?(BasicSocket) ? Native.poll_file(io, events) : nil
 
       # The time was over. But other fibers may have kept the loop from looking until then, and a thread would be told what came meanwhile.
-      def look_once_more(io, events, limit)
+      def look_once_more(io, events, raises:)
         ready = Elsewhere.io_wait(io, events, 0)
-        raise IO::TimeoutError, "Blocking operation timed out!" if limit && !ready
+        raise IO::TimeoutError, "Blocking operation timed out!" if raises && !ready
 
         ready
       end

@@ -22,12 +22,6 @@ module Headway
       Point = Data.define(:rate, :p50_ms, :tail_ms)
       private_constant :LINES_MOST, :LOADS, :WIDTH, :HEIGHT, :LEFT, :RIGHT, :TOP, :BOTTOM, :COLOURS
 
-      # Fails now rather than after the work is done.
-      #
-      # @param path [String]
-      # @raise [Report::Error]
-      def self.check(path) = Report.check(path)
-
       # @param workload [Workload]
       # @param settings [Array<Setting>] their rates don't matter; the first eight are drawn
       # @param options [Hash] for {Figures}

@@ -255,7 +255,8 @@ TEST(a_record_is_found_by_its_owner_as_long_as_it_lives)
     check_given_back();
 }
 
-RUNTIME_TESTS({ "once", a_record_is_given_back_once }, { "owners", a_record_is_found_by_its_owner_as_long_as_it_lives }, { "stillborn", who_was_announced_and_never_came_is_swept }, { "fair_signal", threads_come_and_go_under_fair_and_signal },
+RUNTIME_TESTS({ "once", a_record_is_given_back_once }, { "owners", a_record_is_found_by_its_owner_as_long_as_it_lives },
+              { "stillborn", who_was_announced_and_never_came_is_swept }, { "fair_signal", threads_come_and_go_under_fair_and_signal },
               { "fair_poll", threads_come_and_go_under_fair_and_poll },
               { "young", computing_threads_move_while_others_live_for_a_millisecond },
               { "quantum", threads_come_and_go_under_quantum }, { "policies", policies_change_under_load },
