@@ -19,7 +19,7 @@ module Harness
     def result
       started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       reader, writer = IO.pipe.each(&:binmode)
-      run = RubyProcess.run(CHILD, @test_class.file, @test_class.name, @name, writer.fileno.to_s,
+      run = RubyProcess.run(*@test_class.ruby_options, CHILD, @test_class.file, @test_class.name, @name, writer.fileno.to_s,
                             env: { "HEADWAY_TEST_CHILD" => "1", **@test_class.env },
                             limit: @limit + GRACE, pass: { writer.fileno => writer.fileno })
       writer.close

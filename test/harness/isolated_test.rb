@@ -22,6 +22,11 @@ module Harness
         @env = variables if variables
         @env || {}
       end
+
+      # For tests of gems that ask RubyGems for something: to load it takes as long as all else a process needs to start.
+      def with_rubygems = @with_rubygems = true
+
+      def ruby_options = @with_rubygems ? [] : ["--disable=gems"]
     end
 
     def run

@@ -19,8 +19,9 @@ module Harness
     ENVIRONMENT = {
       "BUNDLER_SETUP" => nil,
       "RUBYOPT" => [*ENV.fetch("RUBYOPT", "").split.grep_v(/bundler|gem_paths/), "-r#{File.join(__dir__, "gem_paths.rb")}"].join(" "),
-      "GEM_PATHS_OF_TESTS" => $LOAD_PATH.select { |path| Gem.path.any? { |folder| path.start_with?("#{folder}/") } }
-                                            .join(File::PATH_SEPARATOR)
+      "GEM_PATHS_OF_TESTS" => ENV.fetch("GEM_PATHS_OF_TESTS") do # a test's own process has them from here
+        $LOAD_PATH.select { |path| Gem.path.any? { |folder| path.start_with?("#{folder}/") } }.join(File::PATH_SEPARATOR)
+      end
     }.freeze
 
     LIMIT = 60 # seconds

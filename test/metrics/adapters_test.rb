@@ -12,6 +12,7 @@ require "tmpdir"
 class MetricsAdaptersTest < Harness::TrapTest
   include Metrics::OpenTelemetrySdk
   include Metrics::Promtool
+  with_rubygems
 
   Adapters = Headway::Metrics::Adapters
 

@@ -9,6 +9,7 @@ require "socket"
 # once. With the real gems; each test in a process of its own.
 class MetricsRefusalsTest < Harness::IsolatedTest
   include Metrics::OpenTelemetrySdk
+  with_rubygems
 
   Adapters = Headway::Metrics::Adapters
 

@@ -10,6 +10,7 @@ require "offload/operations"
 # Async with our pool in place of its own, given by hand and by the one-liner; and Falcon, which lets Async build its scheduler.
 class OffloadAsyncTest < Harness::IsolatedTest
   include Operations
+  with_rubygems
 
   # An application's.
   OwnPool = Struct.new(:calls) do

@@ -8,6 +8,8 @@ require "servers/server_process"
 
 # Headway::Rack in front of applications of every kind.
 class RackTest < Harness::RecorderTest
+  with_rubygems
+
   BUSY = ->(seconds) { now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }; till = now[] + seconds; nil while now[] < till }
 
   # A body that works while it is sent.
