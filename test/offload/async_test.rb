@@ -10,7 +10,6 @@ require "offload/operations"
 # Async with our pool in place of its own, given by hand and by the one-liner; and Falcon, which lets Async build its scheduler.
 class OffloadAsyncTest < Harness::IsolatedTest
   include Operations
-  with_rubygems
 
   # An application's.
   OwnPool = Struct.new(:calls) do
@@ -210,7 +209,9 @@ class OffloadAsyncTest < Harness::IsolatedTest
   end
 
   def work(pool, scheduler)
-    yield -> { exercise(pool) }
+    done = false
+    yield ->(_task) { exercise(pool) and done = true }
+    assert done, "the block did not run to its end"
     assert_includes scheduler.singleton_class.ancestors, Headway::OffloadPool::Hook
     assert pool.closed?, "Async closes the pool it was given"
   end
