@@ -1,8 +1,6 @@
-/* The control socket on real threads: clients ask and set while threads change state, recordings come and go, and processes fork. For
- * the sanitizers above all. */
+/* The control socket on real threads: clients ask and set while threads change state and recordings come and go. For the sanitizers above
+ * all. */
 #include "controlled.h"
-
-static atomic_bool over;
 
 static void *
 change_states(void *unused)
@@ -42,15 +40,6 @@ blame(void *unused)
         }
     }
     return NULL;
-}
-
-static bool
-end_recording(void)
-{
-    if (!hw_recorder_claim_end(&runtime.recorder)) return false;
-    hw_feed_close(&runtime);
-    hw_recorder_stop(&runtime.recorder, NULL);
-    return true;
 }
 
 /* As marks are. */
@@ -97,31 +86,6 @@ record(void *unused)
     return NULL;
 }
 
-/* Counts the answers. */
-static void *
-ask_all(void *answers)
-{
-    char dump[128], stream[128];
-    snprintf(dump, sizeof(dump), "{\"dump\":\"%s/dump\"}\n", directory);
-    snprintf(stream, sizeof(stream), "{\"record\":{\"file\":\"%s/stream\",\"events\":5000}}\n", directory);
-    const char *const requests[] = { J("{'get':'stats'}\n"), J("{'ping':true}\n"), J("{'set':{'quantum_ms':7}}\n"), dump,
-                                     J("{'set':{'policy':'quantum'}}\n"), J("{'set':{'policy':'observe'}}\n"), "garbage\n",
-                                     J("{'dump':'/no/such/directory/x'}\n"), stream, J("{'get':'recorder'}\n"),
-                                     J("{'record':false}\n"), J("{'record':{'events':300,'wait_threshold':0.001}}\n"),
-                                     J("{'record':false}\n") };
-    char *path = stream + strlen(J("{'record':{'file':'"));
-    char answer[256];
-    for (unsigned i = 0; !atomic_load(&over); i++) {
-        if (ask(control.path, requests[i % 13], answer, sizeof(answer))) atomic_fetch_add((atomic_uint *)answers, 1);
-        if (i % 13 != 10) continue;
-        char *end = strchr(path, '"');
-        *end = '\0';
-        unlink(path); /* it must not be there yet */
-        *end = '"';
-    }
-    return NULL;
-}
-
 static bool
 all_had_answers(atomic_uint *answers, int count)
 {
@@ -149,42 +113,4 @@ TEST(everything_at_once)
     tear_down();
 }
 
-TEST(forks_while_clients_ask)
-{
-    set_up();
-    atomic_store(&over, false);
-    CHECK(hw_control_open(&control) == NULL);
-    pthread_t client;
-    atomic_uint answers = 0;
-    pthread_create(&client, NULL, ask_all, &answers);
-    for (unsigned round = test_effort(40); round; round--) {
-        hw_control_before_fork(&control);
-        hw_runtime_before_fork(&runtime);
-        pid_t child = fork();
-        if (child == 0) {
-            test_forgive_leaks_of_fork();
-            hw_runtime_after_fork_child(&runtime);
-            hw_control_after_fork_child(&control);
-            bool closed = control.reopen && control.listener.fd < 0;
-#ifndef __SANITIZE_THREAD__ /* which allows no threads in a child */
-            closed = closed && hw_control_open(&control) == NULL && says(J("{'ping':true}\n"), "ping");
-            if (hw_recorder_runs(&runtime.recorder)) closed = closed && says(J("{'record':false}\n"), "recorder");
-            closed = closed && says(J("{'record':{}}\n"), "flight") && says(J("{'record':false}\n"), "flight");
-            hw_control_close(&control);
-#endif
-            _exit(closed ? 0 : 1);
-        }
-        hw_runtime_after_fork_parent(&runtime);
-        hw_control_after_fork_parent(&control);
-        int status;
-        waitpid(child, &status, 0);
-        CHECK_EQUAL(0, (uint64_t)status);
-    }
-    CHECK_EQUAL(1, (uint64_t)files());
-    atomic_store(&over, true);
-    pthread_join(client, NULL);
-    end_recording();
-    tear_down();
-}
-
-TESTS({ "everything", everything_at_once }, { "forks", forks_while_clients_ask })
+TESTS({ "everything", everything_at_once })

@@ -23,6 +23,7 @@ static struct hw_strings strings;
 static struct hw_stacks stacks;
 static atomic_bool names_due;
 static char directory[64];
+static atomic_bool over;
 
 static inline void
 ignore_trigger(void)
@@ -122,6 +123,40 @@ says(const char *request, const char *words)
     bool answered = false;
     for (int tries = 0; tries < 10 && !answered; tries++) answered = ask(control.path, request, answer, sizeof(answer));
     return answered && strstr(answer, words);
+}
+
+static inline bool
+end_recording(void)
+{
+    if (!hw_recorder_claim_end(&runtime.recorder)) return false;
+    hw_feed_close(&runtime);
+    hw_recorder_stop(&runtime.recorder, NULL);
+    return true;
+}
+
+/* What clients ask until it is over; counts the answers. */
+static inline void *
+ask_all(void *answers)
+{
+    char dump[128], stream[128];
+    snprintf(dump, sizeof(dump), "{\"dump\":\"%s/dump\"}\n", directory);
+    snprintf(stream, sizeof(stream), "{\"record\":{\"file\":\"%s/stream\",\"events\":5000}}\n", directory);
+    const char *const requests[] = { J("{'get':'stats'}\n"), J("{'ping':true}\n"), J("{'set':{'quantum_ms':7}}\n"), dump,
+                                     J("{'set':{'policy':'quantum'}}\n"), J("{'set':{'policy':'observe'}}\n"), "garbage\n",
+                                     J("{'dump':'/no/such/directory/x'}\n"), stream, J("{'get':'recorder'}\n"),
+                                     J("{'record':false}\n"), J("{'record':{'events':300,'wait_threshold':0.001}}\n"),
+                                     J("{'record':false}\n") };
+    char *path = stream + strlen(J("{'record':{'file':'"));
+    char answer[256];
+    for (unsigned i = 0; !atomic_load(&over); i++) {
+        if (ask(control.path, requests[i % 13], answer, sizeof(answer))) atomic_fetch_add((atomic_uint *)answers, 1);
+        if (i % 13 != 10) continue;
+        char *end = strchr(path, '"');
+        *end = '\0';
+        unlink(path); /* it must not be there yet */
+        *end = '"';
+    }
+    return NULL;
 }
 
 #endif

@@ -34,8 +34,7 @@ TEST(a_forked_child_goes_on)
         vm_compute(test_random(MS(1)));
         pid_t pid = vm_fork();
         if (pid == 0) {
-            alarm(60);
-            test_forgive_leaks_of_fork();
+            test_child_begins();
             live_in_child();
         }
         CHECK(pid > 0);
@@ -99,7 +98,7 @@ TEST(of_threads_that_shared_a_native_thread_the_last_one_lives)
     hw_runtime_event(&runtime, last, HW_EVENT_RESUMED);
     pid_t pid = vm_fork();
     if (pid == 0) {
-        test_forgive_leaks_of_fork();
+        test_child_begins();
         VM_ASSERT(runtime.scheduler.living == 1 && runtime.scheduler.threads == last && runtime.scheduler.holder == last);
         _exit(0);
     }

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #if defined(__has_include)
 #if __has_include(<valgrind/valgrind.h>)
 #include <valgrind/valgrind.h>
@@ -49,11 +50,15 @@ test_in_brief(void)
     return test_effort(100) <= 50;
 }
 
-/* In a child of a process with other threads: what those had allocated and not yet stored anywhere is lost by the fork, as anybody's
+#define TEST_LIMIT_S 1500 /* for a program: what hangs would go on for ever, and nobody hear of it */
+#define TEST_CHILD_LIMIT_S 300
+
+/* First in a child of a process with other threads: what those had allocated and not yet stored anywhere is lost by the fork, as anybody's
  * is, so valgrind (3.18 on) must not take it for a leak. */
 static inline void
-test_forgive_leaks_of_fork(void)
+test_child_begins(void)
 {
+    alarm(TEST_CHILD_LIMIT_S);
 #ifdef VALGRIND_CLO_CHANGE
     VALGRIND_CLO_CHANGE("--leak-check=no");
 #endif
@@ -148,6 +153,7 @@ test_grow_stack(void)
 static inline int
 test_main(const char *program, const struct test *tests, int argc, char **argv)
 {
+    alarm(TEST_LIMIT_S);
     test_grow_stack();
     int count = 0, failures = 0;
     for (const struct test *test = tests; test->name; test++) {
