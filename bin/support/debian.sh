@@ -108,15 +108,18 @@ install_debian_tools() {
   [ -n "$missing$narrow" ] || return 0
   debian_update
   export DEBIAN_FRONTEND=noninteractive
+  stable="-y --no-install-recommends"
+  newer=$stable
+  [ ! -f "/etc/apt/preferences.d/$apt_file" ] || newer=$apt_options
   for package in $missing; do # one by one: what a mirror lacks keeps none of the others away
     say "installing $package, which tests ask for"
-    apt_install -y --no-install-recommends "$package" || say "apt could not install $package"
+    # Something it depends on may have to be as new as libc6 (PostgreSQL's locales has).
+    apt_install $stable "$package" 2>/dev/null || apt_install $newer "$package" || say "apt could not install $package"
   done
   [ -n "$narrow" ] || return 0
   say "installing $narrow, which tests ask for"
-  options="-y --no-install-recommends"
-  [ ! -f "/etc/apt/preferences.d/$apt_file" ] || options=$apt_options # the compiler is from there, too
-  apt_install $options $narrow || say "apt could not install $narrow"
+  # The compiler is from the newer suites, too.
+  apt_install $newer $narrow || say "apt could not install $narrow"
 }
 
 # Not gcc-multilib, for which apt would take cross compilers away.
