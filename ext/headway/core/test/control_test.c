@@ -82,6 +82,7 @@ TEST(stale_files_are_swept)
     CHECK(says(J("{'ping':true}\n"), "ping"), "it has swept");
     pid_t child = fork();
     if (child == 0) {
+        alarm(TEST_CHILD_LIMIT_S);
         hw_control_after_fork_child(&control);
         _exit(hw_socket_open(&control) == NULL ? 0 : 1); /* its file stays */
     }

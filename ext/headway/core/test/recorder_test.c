@@ -369,6 +369,7 @@ TEST(a_child_writes_its_own)
         hw_recorder_before_fork(&recorder);
         pid_t pid = fork();
         if (pid == 0) {
+            alarm(TEST_CHILD_LIMIT_S);
             hw_recorder_after_fork_child(&recorder);
             child(tells);
         }
