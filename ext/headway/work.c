@@ -58,13 +58,11 @@ current(VALUE class)
     return rb_typeddata_is_kind_of(self, &work_type) && !work_of(self)->finished ? self : Qnil;
 }
 
-/* -> whether the current thread is in an application that answers a request: one that it makes of itself there is part of that */
-static VALUE
-in_application_p(VALUE class)
+static bool
+in_application(VALUE self)
 {
-    VALUE self = current(class);
     while (!NIL_P(self) && work_of(self)->kind == job) self = work_of(self)->outer;
-    return !NIL_P(self) && work_of(self)->answering ? Qtrue : Qfalse;
+    return !NIL_P(self) && work_of(self)->answering;
 }
 
 static void
@@ -86,18 +84,13 @@ begin_span(VALUE self, struct work *work, VALUE before)
     RB_OBJ_WRITE(self, &work->span, hw_begin_span(name, 0));
 }
 
-/* start(kind, name = nil) { what a trace calls it until it has a name } -> a work, which is the current one now */
 static VALUE
-start(int argc, VALUE *argv, VALUE class)
+begin(VALUE class, VALUE kind, VALUE name, VALUE before)
 {
-    VALUE kind, name;
-    rb_scan_args(argc, argv, "11", &kind, &name);
-    if (kind != request && kind != job) rb_raise(rb_eArgError, "%+"PRIsVALUE": :request or :job", kind);
-
     struct work *work;
     VALUE self = TypedData_Make_Struct(class, struct work, &work_type, work);
     work->status = work->queue = work->error = work->parts = work->outer = work->span = Qnil;
-    VALUE thread = rb_thread_current(), before = current(class);
+    VALUE thread = rb_thread_current();
     RB_OBJ_WRITE(self, &work->thread, thread);
     RB_OBJ_WRITE(self, &work->kind, kind);
     RB_OBJ_WRITE(self, &work->name, name);
@@ -110,6 +103,26 @@ start(int argc, VALUE *argv, VALUE class)
     begin_span(self, work, before);
     rb_thread_local_aset(thread, current_work, self);
     return self;
+}
+
+/* start(kind, name = nil) { what a trace calls it until it has a name } -> a work, which is the current one now */
+static VALUE
+start(int argc, VALUE *argv, VALUE class)
+{
+    VALUE kind, name;
+    rb_scan_args(argc, argv, "11", &kind, &name);
+    if (kind != request && kind != job) rb_raise(rb_eArgError, "%+"PRIsVALUE": :request or :job", kind);
+    return begin(class, kind, name, current(class));
+}
+
+/* answer { as for start } -> a request; nil where Headway isn't started, or the current thread is in an application that answers one: what
+ * it makes of itself there is part of that */
+static VALUE
+answer(VALUE class)
+{
+    VALUE before = current(class);
+    bool counts = atomic_load_explicit(&hw_runtime.active, memory_order_relaxed) && !in_application(before);
+    return counts ? begin(class, request, Qnil, before) : Qnil;
 }
 
 /* Another thread sees what the last look saw. */
@@ -245,7 +258,7 @@ hw_work_init(VALUE native)
     current_work = rb_intern("headway_work");
     rb_define_singleton_method(class, "start", start, -1);
     rb_define_singleton_method(class, "current", current, 0);
-    rb_define_singleton_method(class, "answering?", in_application_p, 0);
+    rb_define_singleton_method(class, "answer", answer, 0);
     rb_define_method(class, "look", look, 0);
     rb_define_method(class, "here?", here_p, 0);
     rb_define_method(class, "conclude", conclude, 1);

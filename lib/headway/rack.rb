@@ -57,9 +57,9 @@ module Headway
     def call(env)
       before = env[REQUEST]
       return inside(env, before) unless before.nil? || before.finished? # what is in front may call again after an error
-      return @app.call(env) if Work.answering? || left_out?(env) || !Headway.started?
+      return @app.call(env) if left_out?(env) || !(work = Work.answer { @routes.name(env) })
 
-      work = env[REQUEST] = Work.start(:request) { @routes.name(env) }
+      env[REQUEST] = work
       callbacks = env[FINISHED] # a server that has it calls them when all is sent; else whoever closes the body does
       told = callbacks.push(@finish) unless callbacks.nil? || callbacks.frozen?
       will_tell = told
@@ -109,6 +109,8 @@ module Headway
       return false unless @proxies && response.is_a?(Array)
 
       body = response[2]
+      return false if body.instance_of?(Array) # mostly, and sooner known than that it can't be closed
+
       body.respond_to?(:close) && !body.is_a?(::File) && env["SERVER_SOFTWARE"].to_s.start_with?("puma")
     end
 

@@ -27,17 +27,19 @@ module Headway
       # @!method current
       #   @return [Work, nil] what the current thread works at
 
-      # @!method answering?
-      #   @return [Boolean] whether the current thread is in an application that answers a request: one that it makes of itself
-      #     there is part of that
-      #   @api private
-
       # @!method start(kind, name = nil)
       #   @param kind [:request, :job]
       #   @param name [String, nil] its class: work that is alike, such as "GET /users/:id"; may be told later
       #   @yieldreturn [String] what a trace calls it until then; only asked while something records
       #   @return [Work]
       #   @raise [ArgumentError] another kind
+
+      # @!method answer
+      #   Starts a request, unless Headway isn't started or the current thread is in an application that answers one: another that it
+      #   makes of itself there is part of that.
+      #   @yieldreturn (see .start)
+      #   @return [Work, nil]
+      #   @api private
 
       # A job that isn't in the sample of what runs it: what it is inside, as an Active Job, isn't either.
       # @api private

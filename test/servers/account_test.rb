@@ -96,9 +96,26 @@ class AccountTest < Harness::TrapTest
       work = Headway::Work.start(:job, "Mail")
       Thread.new { work.finish }.join
       assert_nil Headway::Work.current
-      refute_predicate Headway::Work, :answering?
+      refute_nil(request = Headway::Work.answer)
+      request.finish
       Headway::Work.start(:job, "Post").finish
       assert_nil Headway::Work.current
+    end
+  end
+
+  def test_what_an_application_asks_of_itself_while_it_answers_is_no_request_of_its_own
+    assert_nil Headway::Work.answer # not started
+    with_headway do
+      request = Headway::Work.answer
+      assert_equal [:request, nil], [request.kind, request.name]
+      request.answering = true
+      assert_nil Headway::Work.answer
+      job = Headway::Work.start(:job, "Mail")
+      assert_nil Headway::Work.answer # nor is one from within a job that it runs at once
+      job.finish
+      request.look # it has answered, and is sent
+      second = Headway::Work.answer
+      assert_same second, Headway::Work.current
     end
   end
 

@@ -34,10 +34,15 @@ module Headway
           @names[name] || (@names.size < most ? @names[name] = name : OTHERS)
         end
 
+        # @return [String, nil]
+        def known(method, path)
+          paths = @of_paths[method] and paths[path]
+        end
+
         # A path that comes often is looked at once.
         def of_path(method, path, most)
-          paths = @of_paths[method] ||= {}
-          paths[path] || one("#{method} #{yield path}", most).tap do |name|
+          known(method, path) || one("#{method} #{yield path}", most).tap do |name|
+            paths = @of_paths[method] ||= {}
             paths[path] = name if paths.size < MOST_NAMES && path.size <= LONGEST
           end
         end
@@ -69,19 +74,27 @@ module Headway
       # @param status [Integer, nil] nil: nobody has routed the request yet
       # @return [String] such as "GET /users/:id"; of a bounded number
       def name(env, status = nil)
-        route = framework_route(env)
+        told = env["sinatra.route"] || env["action_dispatch.route_uri_pattern"] || env["action_dispatch.route"]
+        route = told && framework_route(env)
         return @routes.one(route) if route
 
-        method = METHODS.fetch(env["REQUEST_METHOD"], "OTHER")
-        return "#{method} (not found)" if status == 404
+        method = env["REQUEST_METHOD"]
+        return "#{standard(method)} (not found)" if status == 404
 
-        path = env[WEB] || whole(env["SCRIPT_NAME"], env["PATH_INFO"])
-        return @provisional.of_path(method, path, MOST_NAMES) { pattern(path) } unless status
-
-        @paths.of_path(method, path, @routes.empty? ? MOST_NAMES : MOST_STRAY_PATHS) { pattern(path) }
+        path = env[WEB] || whole(env)
+        names = status ? @paths : @provisional
+        names.known(method, path) || names.of_path(standard(method), path, most(names)) { pattern(path) }
       end
 
       private
+
+      def standard(method)
+        METHODS.fetch(method, "OTHER")
+      end
+
+      def most(names)
+        names.equal?(@provisional) || @routes.empty? ? MOST_NAMES : MOST_STRAY_PATHS
+      end
 
       def framework_route(env)
         method, pattern = env["sinatra.route"]&.split(" ", 2)
@@ -89,7 +102,7 @@ module Headway
 
         rails = env["action_dispatch.route_uri_pattern"] || env["action_dispatch.route"]&.path&.spec&.to_s or return
         pattern = rails_pattern(env, rails) or return
-        "#{METHODS.fetch(env["REQUEST_METHOD"], "OTHER")} #{pattern}"
+        "#{standard(env["REQUEST_METHOD"])} #{pattern}"
       # In another version of the framework it may be something else, and routes may be in any encoding. Not StandardError, which a
       # server's timeout may be.
       rescue NoMethodError, ArgumentError, TypeError, EncodingError
@@ -126,13 +139,15 @@ module Headway
       def lead(env, pattern)
         return if pattern.match?(%r{[^\w/:.-]})
 
-        parts = whole(env["SCRIPT_NAME"], env["PATH_INFO"]).b.split("/").reject(&:empty?)
+        parts = whole(env).b.split("/").reject(&:empty?)
         more = parts.size - pattern.split("/").count { |part| !part.empty? }
         pattern("/#{parts.first(more).join("/")}") if more.positive?
       end
 
-      def whole(script, path)
-        script.nil? || script.empty? ? path.to_s : "#{script.b}#{path.to_s.b}".force_encoding(Encoding::UTF_8)
+      def whole(env)
+        script = env["SCRIPT_NAME"]
+        path = env["PATH_INFO"].to_s
+        script.nil? || script.empty? ? path : "#{script.b}#{path.b}".force_encoding(Encoding::UTF_8)
       end
 
       def pattern(path)
