@@ -21,7 +21,7 @@ static rb_internal_thread_event_hook_t *hook;
 static pid_t hooked_in;
 static _Atomic(rb_internal_thread_event_callback) guest;
 static rb_ractor_local_key_t main_ractor_key;
-static pthread_key_t own;  /* in a native thread: the record of the thread that it was last READY for */
+static pthread_key_t own;  /* in a native thread: the record of the thread that it was last READY for; the VM's is a way further off */
 static bool own_missing;
 
 /* A thread that is ending isn't in Thread.list any more, but may still run the program's code (the exception's method `exception`): a
@@ -33,18 +33,32 @@ hw_record_of(VALUE thread)
     return record && record->owner == (uintptr_t)thread ? record : NULL;
 }
 
+static struct hw_thread *
+own_record(VALUE thread)
+{
+    struct hw_thread *record = own_missing ? NULL : pthread_getspecific(own);
+    return record && record->owner == (uintptr_t)thread ? record : NULL;
+}
+
 /* While another thread compacts the heap, the page that a thread's object is in may be protected, and what the VM does about an access
  * works on the heap beside the collector: it takes no lock where there is one Ractor. During a fork nobody compacts, and our lock is held
  * for long. */
 static struct hw_thread *
 record_without_gvl(VALUE thread)
 {
-    struct hw_thread *record = own_missing ? NULL : pthread_getspecific(own);
-    if (record && record->owner == (uintptr_t)thread) return record;
+    struct hw_thread *record = own_record(thread);
+    if (record) return record;
     if (atomic_load_explicit(&hw_runtime.forking, memory_order_relaxed)) return hw_record_of(thread);
     record = hw_runtime_find(&hw_runtime, (uintptr_t)thread);
     if (record && !own_missing) pthread_setspecific(own, record);
     return record;
+}
+
+static struct hw_thread *
+record_with_gvl(VALUE thread)
+{
+    struct hw_thread *record = own_record(thread);
+    return record ? record : hw_record_of(thread);
 }
 
 static struct hw_thread *
@@ -92,7 +106,7 @@ on_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, voi
         on_started(data->thread);
         return;
     }
-    struct hw_thread *record = event == RUBY_INTERNAL_THREAD_EVENT_READY ? record_without_gvl(data->thread) : hw_record_of(data->thread);
+    struct hw_thread *record = event == RUBY_INTERNAL_THREAD_EVENT_READY ? record_without_gvl(data->thread) : record_with_gvl(data->thread);
     if (record == NULL) return;
 
     switch (event) {

@@ -59,6 +59,12 @@ hw_histogram_reset(struct hw_histogram *h)
 }
 
 void
+hw_histogram_fetch(const struct hw_histogram *h, uint64_t value_ns)
+{
+    if (h->counters && value_ns <= HW_HISTOGRAM_HIGHEST_NS) __builtin_prefetch(&h->counters[index_of(h, value_ns)], 1);
+}
+
+void
 hw_histogram_record(struct hw_histogram *h, uint64_t value_ns)
 {
     if (!h->counters) return;

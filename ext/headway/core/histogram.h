@@ -28,6 +28,9 @@ void hw_histogram_free(struct hw_histogram *histogram);
 void hw_histogram_reset(struct hw_histogram *histogram);
 void hw_histogram_record(struct hw_histogram *histogram, uint64_t value_ns);
 
+/* What recording the value will touch, so that it is there by then: cache_line.h. */
+void hw_histogram_fetch(const struct hw_histogram *histogram, uint64_t value_ns);
+
 /* Adds every value of `from`, which has the same precision. */
 void hw_histogram_merge(struct hw_histogram *into, const struct hw_histogram *from);
 

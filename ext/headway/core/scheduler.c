@@ -86,12 +86,27 @@ judge_holder(struct hw_scheduler *s, uint64_t now)
     if (holder && !holder->batch && hw_policy_is_batch(&s->policy, holder, now)) settle(s, holder, now);
 }
 
+/* The counters of a duration are seldom at hand: asked for as soon as it is known, they are counted up when all else is done. */
 static void
+fetch_counters(const struct hw_histogram *own, const struct hw_histogram *all, uint64_t duration_ns)
+{
+    hw_histogram_fetch(own, duration_ns);
+    hw_histogram_fetch(all, duration_ns);
+}
+
+static void
+count(struct hw_histogram *own, struct hw_histogram *all, uint64_t duration_ns)
+{
+    hw_histogram_record(own, duration_ns);
+    hw_histogram_record(all, duration_ns);
+}
+
+/* What it returns is yet to be counted. */
+static uint64_t
 end_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
 {
     uint64_t hold_ns = hw_elapsed_ns(thread->resumed_ns, now);
-    hw_histogram_record(&thread->account.hold, hold_ns);
-    hw_histogram_record(&s->account.hold, hold_ns);
+    fetch_counters(&thread->account.hold, &s->account.hold, hold_ns);
     uint64_t ran_ns = hw_elapsed_ns(thread->burst_from_ns, now);
     thread->burst_ns += ran_ns;
     thread->piece_ns += ran_ns;
@@ -106,6 +121,13 @@ end_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
         s->holder = NULL;
         hw_attribution_hold_ends(&s->attribution, now);
     }
+    return hold_ns;
+}
+
+static void
+cut_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
+{
+    count(&thread->account.hold, &s->account.hold, end_hold(s, thread, now));
 }
 
 /* The thread runs, so whoever was thought to run doesn't: an event was missed. */
@@ -114,7 +136,7 @@ take_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
 {
     struct hw_thread *missed = s->holder;
     if (missed && missed != thread) {
-        end_hold(s, missed, now);
+        cut_hold(s, missed, now);
         enter(s, missed, HW_SUSPENDED, now);
         settle(s, missed, now);
     }
@@ -203,7 +225,7 @@ hw_scheduler_remove(struct hw_scheduler *s, struct hw_thread *thread, uint64_t n
     if (thread->link == NULL) return;
     if (s->just_suspended == thread) s->just_suspended = NULL;
     if (thread->unborn) s->unborn--;
-    if (thread->state == HW_RUNNING) end_hold(s, thread, now);
+    if (thread->state == HW_RUNNING) cut_hold(s, thread, now);
     enter(s, thread, HW_SUSPENDED, now);
     settle(s, thread, now);
     hw_attribution_remove(&s->attribution, thread);
@@ -220,7 +242,7 @@ hw_scheduler_ready(struct hw_scheduler *s, struct hw_thread *thread, uint64_t no
     *orders = ORDERS_NONE;
     hw_admission_linger_ends(s, now);
     judge_holder(s, now);
-    if (thread->state == HW_RUNNING) end_hold(s, thread, now);
+    if (thread->state == HW_RUNNING) cut_hold(s, thread, now);
     /* Nobody else ran meanwhile. For this no sleep is credited: threads that wait by Thread.pass would stay interactive for ever, and leave
      * whom they wait for, if that computes, no more than its protected share. */
     bool at_once = s->just_suspended == thread;
@@ -255,10 +277,10 @@ hw_scheduler_resumed(struct hw_scheduler *s, struct hw_thread *thread, uint64_t 
     hw_admission_linger_ends(s, now);
     s->just_suspended = NULL;
 
-    if (thread->state == HW_READY) {
-        uint64_t waited_ns = hw_elapsed_ns(thread->since_ns, now);
-        hw_histogram_record(&thread->account.wait, waited_ns);
-        hw_histogram_record(&s->account.wait, waited_ns);
+    bool waited = thread->state == HW_READY;
+    uint64_t waited_ns = hw_elapsed_ns(thread->since_ns, now);
+    if (waited) {
+        fetch_counters(&thread->account.wait, &s->account.wait, waited_ns);
         uint64_t starves_ns = hw_scheduler_starves_at_ns(s, thread);
         if (now >= starves_ns) thread->protected_ns = now + (starves_ns == thread->due_ns ? s->policy.brief_ns : s->policy.protection_ns);
     }
@@ -270,6 +292,7 @@ hw_scheduler_resumed(struct hw_scheduler *s, struct hw_thread *thread, uint64_t 
     settle(s, thread, now);
     hw_orders_give(s, now, orders);
     orders->self = orders->preempt == thread;
+    if (waited) count(&thread->account.wait, &s->account.wait, waited_ns);
 }
 
 void
@@ -278,7 +301,8 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
     *orders = ORDERS_NONE;
     hw_admission_linger_ends(s, now);
     judge_holder(s, now);
-    if (thread->state == HW_RUNNING) end_hold(s, thread, now);
+    bool held = thread->state == HW_RUNNING;
+    uint64_t hold_ns = held ? end_hold(s, thread, now) : 0;
 
     if (thread->yielding) {
         thread->account.preempted++;
@@ -312,6 +336,7 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
     /* After a short hold it isn't worth a pull, but of who is parked: that one was on this processor before. */
     bool worth_it = thread->yielding || hw_elapsed_ns(thread->resumed_ns, now) >= s->policy.pull_ns;
     orders->next = orders->wake ? orders->wake : worth_it ? hw_scheduler_goes_next(s) : NULL;
+    if (held) count(&thread->account.hold, &s->account.hold, hold_ns);
 }
 
 /* A thread whose creation failed was announced, as ready even on Ruby 3.3, and never heard of again. One that does run after all
