@@ -97,9 +97,16 @@ module Headway
         Autotune.stop # a refork serves with the same server again
         options = options == true ? {} : options.transform_keys(&:to_sym)
         own = options[:knobs] || {}
-        threads = Threads.settable?(server) ? { threads: Threads.new(server, options[:threads]) } : {}
         log = @log_writer
+        threads = threads_knob(server, options[:threads], log)
         Autotune.start(log: ->(line) { log.log(line) }, **options.except(:threads), knobs: { **threads, **own })
+      end
+
+      def threads_knob(server, range, log)
+        return { threads: Threads.new(server, range) } if Threads.settable?(server)
+
+        log.log("* Headway: autotune leaves threads alone: Puma #{::Puma::Const::VERSION} can't change them, from 8.0 on it can") if range
+        {}
       end
 
       def ms(seconds)

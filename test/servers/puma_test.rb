@@ -18,6 +18,7 @@ class PumaTest < Minitest::Test
       case env["PATH_INFO"]
       when "/worker" then [200, {}, [Headway::Metrics.worker]]
       when "/tuned" then [200, {}, [Headway::Autotune.current&.history.to_a.map { |step| step.to_h.slice(:knob, :from, :to) }.inspect]]
+      when "/tuning" then [200, {}, [Headway::Autotune.current&.base.inspect]]
       when "/pid" then [200, {}, ["\#{Process.pid} \#{Headway.policy} \#{Headway.quantum_ms} \#{Headway.started?}"]]
       when "/fails" then raise "oops"
       when "/close" then [200, {}, Enumerator.new { |out| out << "sent" }.tap { |body| def body.close = raise(IOError, "close failed") }]
@@ -125,6 +126,12 @@ class PumaTest < Minitest::Test
   ensure
     over = true
     clients&.each(&:join)
+  end
+
+  def test_autotune_says_where_puma_cannot_change_its_threads
+    puma("autotune: { threads: 2..3 }", "Puma::Server.undef_method(:update_thread_pool_min_max)") # as before 8.0
+    @puma.await_output(/^\* Headway: autotune leaves threads alone: Puma \d+\.\S+ can't change them, from 8\.0 on it can$/)
+    assert_match(/\A\{quantum_ms: 100/, get(@port, "/tuning").body.gsub(/:(\w+) ?=>/, '\1: ')) # the one knob
   end
 
   def test_autotune_is_off_by_the_environment
