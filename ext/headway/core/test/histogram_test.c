@@ -77,6 +77,8 @@ TEST(values_at_and_beyond_the_bounds)
         for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
             struct hw_histogram h;
             CHECK(hw_histogram_init(&h, digits));
+            hw_histogram_fetch(&h, values[i]);
+            CHECK_EQUAL(0, h.count);
             hw_histogram_record(&h, values[i]);
             CHECK_EQUAL(1, h.count);
             CHECK_EQUAL(1, total(&h));
