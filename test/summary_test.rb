@@ -23,6 +23,14 @@ class SummaryTest < Minitest::Test
     assert_equal 1, rows.map { |row| row.chomp.length }.uniq.size
   end
 
+  def test_columns_line_up_beside_names_whose_characters_take_two
+    text = summary([thread("main"), thread("\u30ef\u30fc\u30ab\u30fc"), thread("\u6f22" * 30)])
+    rows = text.lines.grep(/^  (main|\u30ef\u30fc\u30ab\u30fc|\u6f22{19}\u2026) /)
+
+    assert_equal 3, rows.size
+    assert_equal 1, rows.map { |row| Headway::TextWidth.of(row.chomp) }.uniq.size, text
+  end
+
   def test_the_longest_waiters_come_first_and_the_rest_are_counted
     text = summary(Array.new(25) { |index| thread("t#{index}", ready: index.to_f) })
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "version"
+require_relative "text_width"
 require_relative "summary/table"
 require_relative "summary/verdict"
 
@@ -94,8 +95,7 @@ module Headway
 
         # Thread names come from the program: any bytes, any length.
         def name(text, width = 40)
-          clean = plain(text)
-          clean.length > width ? "#{clean[0, width - 1]}…" : clean
+          TextWidth.cut(plain(text), width)
         end
 
         # @return [String] a thread's name; of a path what tells files apart

@@ -26,6 +26,7 @@ class CtlTest < Minitest::Test
     assert_said "signal\n", ctl(pid, "get", "preempt")
     assert_equal({ "policy" => "fair", "preempt" => "signal", "quantum_ms" => 100 },
                  JSON.parse(ctl(pid, "get", "--json").out)["settings"])
+    assert_equal({ "policy" => "fair" }, JSON.parse(ctl(pid, "--json", "get", "policy").out)["settings"])
     assert_equal pid, JSON.parse(ctl(pid, "get", "stats").out)["pid"]
   end
 

@@ -67,8 +67,8 @@ class TopTest < Minitest::Test
   end
 
   def test_how_many_columns_characters_take
-    require "headway/cli/top/text_width"
-    width = Headway::CLI::Top::TextWidth
+    require "headway/text_width"
+    width = Headway::TextWidth
     { "caf\u00e9" => 4, "e\u0301" => 1, "\u65e5\u672c" => 4, "\u231a" => 2, "\u{1f95d}" => 2, "\u{1fae0}" => 2, "\u{1f1e9}\u{1f1ea}" => 2, "\u2600" => 1 }
       .each { |text, columns| assert_equal columns, width.of(text), text }
   end

@@ -19,8 +19,9 @@ module Headway
         # @raise [UsageError]
         def call(argv)
           options = {}
-          pid, action, *words = parser(options).leading(argv)
+          pid, *words = parser(options).leading(argv)
           options[:json] = true if words.delete("--json") # a value may well begin with a dash, so options end at the PID
+          action = words.shift
           raise UsageError, "no process: give a PID, such as headway ctl 4711 get (headway top lists them)" if pid.nil?
 
           pid = ProcessArgument.pid(pid)

@@ -16,10 +16,10 @@ module Headway
 
       # @return [Array<String>]
       def lines
-        widths = @rows.transpose.map { |column| column.map(&:length).max }
+        widths = @rows.transpose.map { |column| column.map { |text| TextWidth.of(text) }.max }
         @rows.map do |name, *figures|
           aligned = figures.each_with_index.map { |figure, index| figure.rjust(widths[index + 1]) }
-          "  #{name.ljust(widths.first)}  #{aligned.join("  ")}".rstrip
+          "  #{TextWidth.fit(name, widths.first)}  #{aligned.join("  ")}".rstrip
         end
       end
 

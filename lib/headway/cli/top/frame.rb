@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "columns"
-require_relative "text_width"
+require_relative "../../text_width"
 
 module Headway
   module CLI

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "text_width"
+require_relative "../../text_width"
 
 module Headway
   module CLI
