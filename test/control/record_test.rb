@@ -63,6 +63,8 @@ class ControlRecordTest < Minitest::Test
     assert_quiet_success headway("ctl", pid.to_s, "record", "start", named, env: locale)
     assert_quiet_success headway("ctl", pid.to_s, "record", "stop", env: locale)
     assert_nil trace(named)[:processes].first[:damage]
+    assert_quiet_success headway("ctl", pid.to_s, "record", "start", File.join(@directory, "a\e[2Jb"), env: locale)
+    assert_match(%r{^file     .*/a\?\[2Jb$}, headway("ctl", pid.to_s, "record", "stop", env: locale).out)
     odd = File.join(@directory, "\xff".b)
     assert_bad_usage(/can't be told .*: give a name in UTF-8/, headway("ctl", pid.to_s, "record", "start", odd, env: locale))
   end

@@ -2,6 +2,7 @@
 
 require_relative "process_argument"
 require_relative "../recorder/file_name"
+require_relative "../summary"
 
 module Headway
   module CLI
@@ -73,9 +74,10 @@ module Headway
         end
 
         def lines(recorder)
-          ["mode     #{recorder[:mode]}", "file     #{recorder[:file] || "none"}",
+          file, failure = recorder.values_at(:file, :failure).map { |text| text && Summary::Text.plain(text) }
+          ["mode     #{recorder[:mode]}", "file     #{file || "none"}",
            "events   #{recorder[:events]}", "dropped  #{recorder[:dropped]}", "bytes    #{recorder[:bytes]}",
-           *("failed   #{recorder[:failure]}" if recorder[:failure])]
+           *("failed   #{failure}" if failure)]
         end
       end
     end
