@@ -21,7 +21,7 @@ static rb_internal_thread_event_hook_t *hook;
 static pid_t hooked_in;
 static _Atomic(rb_internal_thread_event_callback) guest;
 static rb_ractor_local_key_t main_ractor_key;
-static pthread_key_t own;  /* in a native thread: the record of the thread that it was last READY for; the VM's is a way further off */
+static pthread_key_t own;  /* in a native thread: the record of the thread that it was last READY for; the VM keeps it further off */
 static bool own_missing;
 
 /* A thread that is ending isn't in Thread.list any more, but may still run the program's code (the exception's method `exception`): a
