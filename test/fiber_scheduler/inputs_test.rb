@@ -293,11 +293,15 @@ class FiberSchedulerInputsTest < Minitest::Test
     pool = Headway::OffloadPool.new
     file do |path, content|
       evict(path)
-      assert_equal content, scheduled(pool: pool) { File.binread(path) }
+      File.truncate(path, 2 * content.bytesize) # of a hole nothing is cached before it is read, whether the rest could be evicted or not
+      File.open(path, "rb") do |io| # opened here: what opens it may be on the pool, too
+        assert_equal content + "\0" * content.bytesize, scheduled(pool: pool) { io.read }
+      end
+      # Where the file system keeps everything in memory, there is nothing to wait for.
+      assert_operator pool.stats.values_at(:ran, :inline).sum, :>, 0 unless in_memory?(path)
     end
-    # Where the file system keeps everything in memory, there is nothing to wait for.
-    assert_operator pool.stats[:ran] + pool.stats[:inline], :>=, 0
-    pool.close
+  ensure
+    pool&.close
   end
 
   def test_streams_are_copied
@@ -384,6 +388,11 @@ class FiberSchedulerInputsTest < Minitest::Test
       file.flush
       yield file.path, content
     end
+  end
+
+  def in_memory?(path)
+    device = File.stat(path).then { |stat| " #{stat.dev_major}:#{stat.dev_minor} " }
+    File.foreach("/proc/self/mountinfo").any? { |line| line.include?(device) && line.match?(/ - (?:tmpfs|ramfs|rootfs) /) }
   end
 
   # Best effort: the rest of the test holds either way.
