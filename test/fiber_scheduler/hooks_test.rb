@@ -134,7 +134,13 @@ class FiberSchedulerHooksTest < Minitest::Test
   }.freeze
 
   def test_interrupting_a_fiber_that_ended_does_nothing
-    looping { |scheduler| scheduler.fiber_interrupt(Fiber.schedule { nil }, IOError.new("late")) }
+    slept = false
+    scheduler = looping do |own|
+      own.fiber_interrupt(Fiber.schedule { nil }, IOError.new("late"))
+      Fiber.schedule { sleep(0.01) && slept = true }
+    end
+    assert slept, "another fiber goes on"
+    assert_equal 0, scheduler.stats[:errors]
   end
 
   # The VM takes nil for done: then nobody would raise anything, and who closes would wait for good.
