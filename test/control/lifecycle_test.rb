@@ -46,12 +46,21 @@ class ControlLifecycleTest < Minitest::Test
   end
 
   def test_a_stop_closes_it_and_a_start_opens_it_again
-    program = program("ready; $stdin; Headway.stop; ready; sleep 0.1; Headway.start; ready; sleep", wait: false)
-    3.times { await_ready(program) }
+    program = program("ready; gets; Headway.stop; ready; gets; Headway.start; ready; sleep", input: true)
+    before = connect(program.socket)
+    program.input.puts
+    await_ready(program)
+    assert hung_up?(before, 5)
+    assert_empty Dir.children(@sockets)
+    assert_raises(Errno::ENOENT) { connect(program.socket) }
+    program.input.puts
+    await_ready(program)
 
     assert ask(program.socket, { ping: true })[:ping]
     restarted = program("20.times { Headway.stop; Headway.start }; ready; sleep")
     assert ask(restarted.socket, { ping: true })[:ping]
+  ensure
+    before&.close
   end
 
   def test_it_can_be_switched_off
