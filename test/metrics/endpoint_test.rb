@@ -73,19 +73,22 @@ class MetricsEndpointTest < Minitest::Test
 
   def test_one_worker_answers_for_all_and_those_that_ended_are_gone
     Metrics::PumaServer.run(CLUSTER, config: "workers 2\nthreads 2, 2\npreload_app!\nrequire 'headway'\n" \
-                                             "before_worker_boot { |index| Headway::Metrics.worker = index; Headway.start }") do |server|
-      text = await_workers(server, %w[0 1])
+                                             "before_worker_boot { Headway::Metrics.worker = \"p\#{Process.pid}\" }\n" \
+                                             "before_worker_boot { Headway.start }") do |server|
+      text = await_workers(server, "both") { |names| names.size == 2 }
       assert_valid_metrics(text)
       assert_equal 1, text.scan("# TYPE ruby_gvl_wait_seconds histogram").size
-      Process.kill(:KILL, Integer(server.get("/").body))
-      await_workers(server, %w[0 1])
+      killed = server.get("/").body
+      assert_includes workers_in(text), "p#{killed}"
+      Process.kill(:KILL, Integer(killed))
+      await_workers(server, "another one in its place") { |names| names.size == 2 && !names.include?("p#{killed}") }
     end
   end
 
   # That of a cluster that preloads has the endpoint, too: what averages over workers has to know it.
   def test_a_master_is_told_from_its_workers
     Metrics::PumaServer.run(CLUSTER, config: "workers 2\nthreads 2, 2\npreload_app!\nplugin :headway") do |server|
-      await_workers(server, %w[0 1 master])
+      assert_valid_metrics(await_workers(server, "0, 1 and master") { |names| names == %w[0 1 master] })
     end
   end
 
@@ -99,12 +102,14 @@ class MetricsEndpointTest < Minitest::Test
 
   private
 
-  def await_workers(server, names)
+  # @yield [Array<String>] the workers that the text tells of
+  def await_workers(server, what)
     found = nil
-    await("workers #{names}", limit: 40, pause: 0.2, details: -> { found }) do
+    await("workers: #{what}", limit: 40, pause: 0.2, details: -> { found }) do
       text = server.get("/metrics").body.force_encoding(Encoding::UTF_8)
-      found = text.scan(/^headway_info\{worker="(\w+)".*\} \d$/).flatten.sort
-      text if found == names
+      text if yield(found = workers_in(text))
     end
   end
+
+  def workers_in(text) = text.scan(/^headway_info\{worker="(\w+)".*\} \d$/).flatten.sort
 end
