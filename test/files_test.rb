@@ -33,6 +33,8 @@ class FilesTest < Minitest::Test
         warn "FAILED" unless Process.wait2(pid).last.success?
       end
     RUBY
-    run.err.split(/^(?=== )/).grep(/^FAILED|warning:.*#{Regexp.escape(ROOT)}/)
+    tried = run.err.split(/^(?=== )/).grep(/\A== /)
+    assert_equal [true, 2 * (files - without).size], [run.success?, tried.size], run
+    tried.grep(/^FAILED|warning:.*#{Regexp.escape(ROOT)}/)
   end
 end
