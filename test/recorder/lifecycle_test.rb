@@ -68,7 +68,9 @@ class RecorderLifecycleTest < Harness::RecorderTest
       markers = Array.new(4) { Thread.new { Headway.mark("a") { Headway.mark("b") } until stop } }
       20.times do
         Headway::Recorder.start(file: file, events: 1000)
-        Array.new(3) { Thread.new { Headway::Recorder.stop } }.each(&:join)
+        stopped = Array.new(3) { Thread.new { Headway::Recorder.stop } }.map(&:value)
+        assert_equal 1, stopped.count(true), stopped.inspect
+        assert_nil analysis[:processes].first[:damage]
       end
       stop = true
       markers.each(&:join)
