@@ -61,12 +61,13 @@ class StopTest < Harness::TrapTest
   def test_settings_change_while_running
     beside_cpu_threads(3) do |counters|
       beside_io_threads(3, pause: 0.001) do
-        Headway.start
+        assert Headway.start
         random = Random.new(1)
+        quantum_ms = nil
         150.times do
           case random.rand(4)
           when 0 then Headway.policy = %i[fair quantum observe].sample(random: random)
-          when 1 then Headway.quantum_ms = random.rand(1..20)
+          when 1 then Headway.quantum_ms = quantum_ms = random.rand(1..20)
           when 2 then Headway.start(preempt: %i[signal poll].sample(random: random))
           when 3 then Headway.thread(Thread.list.sample(random: random)).quantum_ms = [nil, 1, 50].sample(random: random)
           end
@@ -75,6 +76,7 @@ class StopTest < Harness::TrapTest
         Headway.policy = :fair
         before = counters.dup
         await("every thread to run") { counters.zip(before).all? { |after, start| after > start } }
+        assert_equal [:fair, quantum_ms], [Headway.policy, Headway.quantum_ms]
       end
     end
   end
