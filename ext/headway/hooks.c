@@ -44,21 +44,12 @@ own_record(VALUE thread)
  * works on the heap beside the collector: it takes no lock where there is one Ractor. During a fork nobody compacts, and our lock is held
  * for long. */
 static struct hw_thread *
-record_without_gvl(VALUE thread)
+find_without_gvl(VALUE thread)
 {
-    struct hw_thread *record = own_record(thread);
-    if (record) return record;
     if (atomic_load_explicit(&hw_runtime.forking, memory_order_relaxed)) return hw_record_of(thread);
-    record = hw_runtime_find(&hw_runtime, (uintptr_t)thread);
+    struct hw_thread *record = hw_runtime_find(&hw_runtime, (uintptr_t)thread);
     if (record && !own_missing) pthread_setspecific(own, record);
     return record;
-}
-
-static struct hw_thread *
-record_with_gvl(VALUE thread)
-{
-    struct hw_thread *record = own_record(thread);
-    return record ? record : hw_record_of(thread);
 }
 
 static struct hw_thread *
@@ -106,7 +97,8 @@ on_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, voi
         on_started(data->thread);
         return;
     }
-    struct hw_thread *record = event == RUBY_INTERNAL_THREAD_EVENT_READY ? record_without_gvl(data->thread) : record_with_gvl(data->thread);
+    struct hw_thread *record = own_record(data->thread);
+    if (record == NULL) record = event == RUBY_INTERNAL_THREAD_EVENT_READY ? find_without_gvl(data->thread) : hw_record_of(data->thread);
     if (record == NULL) return;
 
     switch (event) {

@@ -109,8 +109,6 @@ module Headway
       return false unless @proxies && response.is_a?(Array)
 
       body = response[2]
-      return false if body.instance_of?(Array) # mostly, and sooner known than that it can't be closed
-
       body.respond_to?(:close) && !body.is_a?(::File) && env["SERVER_SOFTWARE"].to_s.start_with?("puma")
     end
 

@@ -131,7 +131,7 @@ class PumaTest < Minitest::Test
   def test_autotune_says_where_puma_cannot_change_its_threads
     puma("autotune: { threads: 2..3 }", "Puma::Server.undef_method(:update_thread_pool_min_max)") # as before 8.0
     @puma.await_output(/^\* Headway: autotune leaves threads alone: Puma \d+\.\S+ can't change them, from 8\.0 on it can$/)
-    assert_match(/\A\{quantum_ms: 100/, get(@port, "/tuning").body.gsub(/:(\w+) ?=>/, '\1: ')) # the one knob
+    assert_match(/\A\{:?quantum_ms(?:=>|: )100(?:\.0)?\}\z/, get(@port, "/tuning").body) # the one knob
   end
 
   def test_autotune_is_off_by_the_environment

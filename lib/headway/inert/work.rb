@@ -24,7 +24,7 @@ module Headway
     end
 
     attr_reader :kind, :error, :outer
-    attr_accessor :name, :status, :queue, :parts, :answering
+    attr_accessor :name, :status, :queue, :parts
 
     def initialize(kind, name, before)
       @kind = kind
@@ -32,12 +32,10 @@ module Headway
       @outer = before if kind == :job || before&.kind == :job
       @thread = Thread.current
       @shared = Fiber.respond_to?(:current_scheduler) && !Fiber.current_scheduler.nil?
-      @answering = false
       @began = clock
     end
 
     def look
-      @answering = false
       self
     end
 

@@ -74,8 +74,7 @@ module Headway
       # @param status [Integer, nil] nil: nobody has routed the request yet
       # @return [String] such as "GET /users/:id"; of a bounded number
       def name(env, status = nil)
-        told = env["sinatra.route"] || env["action_dispatch.route_uri_pattern"] || env["action_dispatch.route"]
-        route = told && framework_route(env)
+        route = framework_route(env)
         return @routes.one(route) if route
 
         method = env["REQUEST_METHOD"]
@@ -97,11 +96,15 @@ module Headway
       end
 
       def framework_route(env)
-        method, pattern = env["sinatra.route"]&.split(" ", 2)
+        sinatra = env["sinatra.route"]
+        rails = env["action_dispatch.route_uri_pattern"] || env["action_dispatch.route"]
+        return unless sinatra || rails
+
+        method, pattern = sinatra&.split(" ", 2)
         return "#{method} #{joined(place(env, pattern) || lead(env, pattern), pattern)}" if pattern
 
-        rails = env["action_dispatch.route_uri_pattern"] || env["action_dispatch.route"]&.path&.spec&.to_s or return
-        pattern = rails_pattern(env, rails) or return
+        rails = rails&.path&.spec&.to_s unless rails.is_a?(String)
+        pattern = rails && rails_pattern(env, rails) or return
         "#{standard(env["REQUEST_METHOD"])} #{pattern}"
       # In another version of the framework it may be something else, and routes may be in any encoding. Not StandardError, which a
       # server's timeout may be.
