@@ -23,6 +23,9 @@ void hw_hooks_remove(void);
 bool hw_hooks_lend(rb_internal_thread_event_callback callback);
 struct hw_thread *hw_record_of(VALUE thread); /* NULL: not tracked */
 VALUE hw_thread_name(VALUE thread); /* its name, else "main", else where it was created; from then on the runtime knows it, too */
+/* The class's own method, for bind_call, kept for good. A subclass of Thread, say, may have a name method that does anything; Thread's does
+ * nothing but tell. */
+VALUE hw_own_method(VALUE class, const char *name);
 VALUE hw_thread_own_name(VALUE thread); /* nil: it was given none */
 VALUE hw_thread_site(VALUE thread); /* where it was created; "" for the main thread */
 bool hw_in_main_ractor(void);
@@ -35,6 +38,7 @@ void hw_stillborn_look(void); /* from STARTED: whether there are too many record
 /* class_blocks.c */
 void hw_class_blocks_init(VALUE native);
 void hw_class_blocks_end(const struct hw_thread *record); /* its thread ends; with the GVL */
+void hw_class_blocks_after_fork_child(void); /* after the runtime's */
 
 /* yield.c */
 void hw_yield_init(void);

@@ -105,6 +105,17 @@ hw_class_blocks_end(const struct hw_thread *record)
     pthread_mutex_unlock(&lock);
 }
 
+/* Of threads that aren't here: another one may have the address before what stands for the block is swept. */
+void
+hw_class_blocks_after_fork_child(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    for (struct class_block *block = newest, *older; block; block = older) {
+        older = block->older;
+        if (hw_runtime_find(&hw_runtime, block->owner) == NULL) take_out(block);
+    }
+}
+
 void
 hw_class_blocks_init(VALUE native)
 {

@@ -3,7 +3,7 @@
  * Suggested reading order: core/policy.h (who must give way and when), core/scheduler.h (states and invariants), core/runtime.h
  * (locks, who calls what), hooks.c, yield.c; for the control socket core/control.h, control_methods.c.
  *
- * Every method here runs with the GVL and keeps it, so none can interleave with another. */
+ * Every method here runs with the GVL and, but for pass, keeps it, so none can interleave with another. */
 #include "binding.h"
 #include "trace.h"
 
@@ -113,7 +113,7 @@ batch_ready(VALUE self)
     if (!atomic_load(&hw_runtime.active)) return INT2FIX(0);
     pthread_mutex_lock(&hw_runtime.lock);
     unsigned count = hw_scheduler_batch_ready(&hw_runtime.scheduler);
-    hw_runtime_unlock(&hw_runtime);
+    pthread_mutex_unlock(&hw_runtime.lock);
     return UINT2NUM(count);
 }
 
@@ -174,6 +174,7 @@ after_fork_child(void)
 {
     hw_stacks_reset(&hw_stacks);
     hw_runtime_after_fork_child(&hw_runtime);
+    hw_class_blocks_after_fork_child();
     hw_control_after_fork_child(&hw_control);
 }
 

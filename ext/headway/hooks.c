@@ -131,11 +131,10 @@ on_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, voi
 
 static VALUE name_method, to_s_method, list_method;
 
-/* A subclass of Thread may have a name method of its own, which may do anything; Thread's does nothing but tell. */
-static VALUE
-thread_method(const char *name)
+VALUE
+hw_own_method(VALUE class, const char *name)
 {
-    VALUE method = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(rb_intern(name)));
+    VALUE method = rb_funcall(class, rb_intern("instance_method"), 1, ID2SYM(rb_intern(name)));
     rb_gc_register_mark_object(method);
     return method;
 }
@@ -195,9 +194,9 @@ on_thread_end(rb_event_flag_t event, VALUE unused_data, VALUE unused_self, ID un
     struct hw_thread *record = hw_record_of(thread);
     if (record == NULL || !hw_in_main_ractor()) return;
     hw_runtime_set_ending(&hw_runtime, record); /* first: what follows checks interrupts */
+    hw_class_blocks_end(record); /* and this before what may raise, short of memory */
     VALUE name = hw_thread_name(thread);
     hw_record_thread_end(thread, record, name);
-    hw_class_blocks_end(record);
     record->ended = hw_runtime_ended(&hw_runtime, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
     RB_GC_GUARD(name);
 }
@@ -297,8 +296,8 @@ hw_hooks_init(void)
     own_missing = pthread_key_create(&own, NULL) != 0;
 
     hw_stillborn_init();
-    name_method = thread_method("name");
-    to_s_method = thread_method("to_s");
+    name_method = hw_own_method(rb_cThread, "name");
+    to_s_method = hw_own_method(rb_cThread, "to_s");
     list_method = rb_obj_method(rb_cThread, ID2SYM(rb_intern("list")));
     rb_gc_register_mark_object(list_method);
 

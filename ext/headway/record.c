@@ -95,8 +95,7 @@ static void *
 dump_without_gvl(void *arg)
 {
     struct hw_dump *dump = arg;
-    errno = hw_recorder_dump(recorder, dump);
-    dump->error = errno;
+    dump->error = hw_recorder_dump(recorder, dump);
     return dump;
 }
 

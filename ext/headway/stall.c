@@ -21,7 +21,7 @@ struct stall {
     bool open;
 };
 
-static VALUE watches;
+static VALUE watches, keys_method, backtrace_method;
 static rb_postponed_job_handle_t job;
 
 static void
@@ -76,13 +76,14 @@ stall_of(VALUE self)
 static VALUE
 backtrace_of(VALUE thread)
 {
-    return rb_funcall(thread, rb_intern("backtrace"), 1, INT2FIX(thread == rb_thread_current() ? 1 : 0));
+    VALUE own_frames = INT2FIX(thread == rb_thread_current() ? 1 : 0);
+    return rb_method_call(1, &own_frames, rb_funcall(backtrace_method, rb_intern("bind"), 1, thread));
 }
 
 static VALUE
 living_watches(VALUE unused)
 {
-    return rb_funcall(watches, rb_intern("keys"), 0);
+    return rb_funcall(keys_method, rb_intern("bind_call"), 1, watches);
 }
 
 static void
@@ -161,8 +162,11 @@ void
 hw_stall_init(VALUE native)
 {
     job = hw_preregister(on_job);
-    watches = rb_class_new_instance(0, NULL, rb_path2class("ObjectSpace::WeakMap"));
+    VALUE weak_map = rb_path2class("ObjectSpace::WeakMap");
+    watches = rb_class_new_instance(0, NULL, weak_map);
     rb_gc_register_mark_object(watches);
+    keys_method = hw_own_method(weak_map, "keys");
+    backtrace_method = hw_own_method(rb_cThread, "backtrace");
     VALUE watch = rb_define_class_under(native, "LoopWatch", rb_cObject);
     rb_define_alloc_func(watch, allocate);
     rb_define_method(watch, "initialize", initialize, 2);

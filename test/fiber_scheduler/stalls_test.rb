@@ -132,13 +132,23 @@ class FiberSchedulerStallsTest < Minitest::Test
     assert_equal [true] * 40, threads.flat_map(&:value).map(&:positive?), "each loop's stall is counted"
   end
 
+  # It might do anything, and what strikes there would be lost.
+  def test_a_backtrace_of_the_program_s_own_is_not_called
+    called = 0
+    kind = Class.new(Thread) { define_method(:backtrace) { |*| called += 1 and [] } }
+    scheduler = Headway::FiberScheduler.new(stall_ms: 20)
+    kind.new { Fiber.set_scheduler(scheduler) && Fiber.schedule { sleep(0.001) && hold_the_loop } }.join
+    assert_match(/hold_the_loop|compute/, scheduler.stats[:stalls][:last].max_by { |stall| stall[:seconds] }[:stack].join("\n"))
+    assert_equal 0, called
+  end
+
   # What a Ractor collects leaves it a job to run, and whoever runs one runs all that are due: there the loop's stack is looked at while
   # the loop goes on.
   def test_another_ractor_leaves_the_stack_alone
     result = Harness::RubyProcess.eval(<<~RUBY)
       $VERBOSE = nil
-      require "headway"
-      def (Thread.current).backtrace(*) = Ractor.current == Ractor.main ? super : exit!(3)
+      Thread.prepend(Module.new { def backtrace(*) = Ractor.current == Ractor.main ? super : exit!(3) })
+      require "headway" # which calls the method that it finds as it is loaded
       Ractor.new { loop { 20.times { IO.pipe }; Array.new(20_000) { Object.new } } }
       watch = Headway::Native::LoopWatch.new(Thread.current, 1_000_000)
       200.times { watch.turn; sleep 0.005; watch.idle }

@@ -142,13 +142,24 @@ hw_runtime_unpark(struct hw_runtime *rt, struct hw_thread *thread)
     hw_runtime_finish(rt, &orders);
 }
 
+static void
+let_go(struct hw_thread *thread, uint64_t now)
+{
+    if (!thread->parked) return;
+    thread->opened_ns = now;
+    atomic_store_explicit(&thread->open, true, memory_order_release);
+    hw_park_call(thread);
+}
+
+void
+hw_park_look(struct hw_runtime *rt, struct hw_thread *thread, uint64_t now)
+{
+    if (hw_scheduler_gate_open(&rt->scheduler, thread, now)) let_go(thread, now);
+}
+
 void
 hw_park_end_all(struct hw_runtime *rt)
 {
     uint64_t now = hw_now_ns();
-    for (struct hw_thread *thread = rt->scheduler.threads; thread; thread = thread->next) {
-        thread->opened_ns = now;
-        atomic_store_explicit(&thread->open, true, memory_order_release);
-        hw_park_call(thread);
-    }
+    for (struct hw_thread *thread = rt->scheduler.threads; thread; thread = thread->next) let_go(thread, now);
 }

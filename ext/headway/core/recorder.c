@@ -18,7 +18,7 @@ buffer_free(struct hw_buffer *buffer)
     memset(buffer, 0, sizeof(*buffer));
 }
 
-bool
+void
 hw_recorder_init(struct hw_recorder *r)
 {
     memset(r, 0, sizeof(*r));
@@ -27,7 +27,6 @@ hw_recorder_init(struct hw_recorder *r)
     pthread_mutex_init(&r->alarm_lock, NULL);
     hw_cond_init(&r->writer_cond);
     hw_cond_init(&r->alarm_cond);
-    return true;
 }
 
 /* -- the file ----------------------------------------------------------------------------------------------------------- */

@@ -3,10 +3,10 @@
  *
  * Who calls what
  *   hw_record                under the runtime's lock, which makes for one producer at a time; no allocation, no system call
- *   hw_recorder_name_thread, hw_recorder_definitions    Ruby methods and the end of a thread, with the GVL
+ *   hw_recorder_name_thread  Ruby methods and the end of a thread, with the GVL; hw_recorder_definitions, the teller, too (teller.c)
  *   start, stop, dump        Ruby methods (stop and dump wait for the disk: without the GVL, where that can be), and the control
  *                            socket's thread
- *   ensure                   Ruby methods, stop
+ *   ensure                   Ruby methods, stop, and the hook of a new thread
  *   the writer, the watch    native threads of its own, all signals blocked; Ruby doesn't know them. The writer also sees to it
  *                            that names come into the file soon, which may not have an end: hw_teller_keep_up, no lock held
  *
@@ -95,7 +95,7 @@ struct hw_recorder {
     char undumped_path[HW_PATH_LONGEST];
 };
 
-bool hw_recorder_init(struct hw_recorder *recorder);
+void hw_recorder_init(struct hw_recorder *recorder);
 
 /* 0: it is starting, and hw_recorder_go is the caller's, with the runtime's lock held. Or an errno, EBUSY: another one is there. */
 int hw_recorder_start(struct hw_recorder *recorder, const struct hw_recording *recording);

@@ -215,6 +215,7 @@ hw_runtime_set_class(struct hw_runtime *rt, struct hw_thread *thread, enum hw_cl
         hw_scheduler_set_class(&rt->scheduler, thread, set_class, now);
         hw_scheduler_tick(&rt->scheduler, now, &orders);
         hw_runtime_carry_out(rt, &orders, now);
+        hw_park_look(rt, thread, now);
     }
     hw_runtime_finish(rt, &orders);
 }
@@ -230,7 +231,8 @@ hw_runtime_init(struct hw_runtime *rt, void (*trigger)(void))
     rt->trigger = trigger;
     rt->tick_ns = rt->watch_ns = rt->ticker_wake_ns = HW_NEVER;
     rt->spin_ns = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPIN_NS : 0;
-    return hw_recorder_init(&rt->recorder) && hw_scheduler_init(&rt->scheduler, &hw_policy_default);
+    hw_recorder_init(&rt->recorder);
+    return hw_scheduler_init(&rt->scheduler, &hw_policy_default);
 }
 
 /* A trigger from the ticker may hit a context that has just stopped running; a signal hits the holder. */

@@ -1,8 +1,8 @@
 /* The runtime: carries out what the scheduler orders, on real threads. It owns the one lock, the ticker, the parked threads and
  * the signal; it knows nothing of Ruby but a function that makes the calling context run the job.
  *
- * Locks, in order:  the VM's scheduler lock, a Ruby thread's interrupt lock  →  runtime.lock.  runtime.lock is a leaf: while it
- * is held nothing blocks, nothing is allocated and no Ruby function is called.
+ * Locks, in order:  the VM's scheduler lock, a Ruby thread's interrupt lock  →  runtime.lock.  runtime.lock is a leaf
+ * but for the recorder's alarm_lock: while it is held nothing blocks, nothing is allocated and no Ruby function is called.
  *
  * Who calls what
  *   hw_runtime_event        VM event hooks; with or without the GVL, mostly under the VM's scheduler lock; from there, too:
@@ -13,6 +13,7 @@
  *   hw_runtime_unpark       the VM's unblock function; any thread, under the parked thread's interrupt lock
  *   hw_signal_handler       on the holder; takes no lock
  *   the ticker              its own native thread, all signals blocked; Ruby doesn't know it
+ *   hw_runtime_set_class    Ruby methods, with the GVL, and the collector, which may be another Ractor's; so hw_runtime_find, as from hooks
  *   everything else         Ruby methods, with the GVL
  *
  * Invariants
@@ -117,7 +118,7 @@ void hw_runtime_set_name(struct hw_runtime *runtime, struct hw_thread *thread, c
 /* The current thread ends: it is not preempted any more. */
 void hw_runtime_set_ending(struct hw_runtime *runtime, struct hw_thread *thread);
 
-/* The current thread's class set by hand. */
+/* A class set by hand: the current thread's, or, by the collector, of a thread that was in a block that was dropped. */
 void hw_runtime_set_class(struct hw_runtime *runtime, struct hw_thread *thread, enum hw_class set_class);
 
 /* The thread, which runs, spent so long on a collection. */
@@ -146,6 +147,7 @@ void hw_runtime_preempt(struct hw_runtime *runtime, const struct hw_orders *orde
 void hw_runtime_carry_out(struct hw_runtime *runtime, struct hw_orders *orders, uint64_t now);
 void hw_runtime_finish(struct hw_runtime *runtime, const struct hw_orders *orders);
 void hw_park_end_all(struct hw_runtime *runtime);
+void hw_park_look(struct hw_runtime *runtime, struct hw_thread *thread, uint64_t now); /* its class has changed: the gate may be open */
 void hw_park_call(struct hw_thread *thread); /* with the lock or without it: its gate is open */
 void hw_record_retire(struct hw_runtime *runtime, struct hw_thread *thread); /* off the scheduler's list: for reuse */
 void hw_record_disown(struct hw_runtime *runtime, struct hw_thread *thread); /* not to be found by its owner any more */
@@ -153,7 +155,7 @@ void hw_record_disown(struct hw_runtime *runtime, struct hw_thread *thread); /* 
 /* ticker.c */
 void hw_ticker_ensure(struct hw_runtime *runtime); /* starts it once there are two threads; lock not held, with the GVL */
 void hw_ticker_end(struct hw_runtime *runtime);
-/* Its work, once, where the system had no thread for it; the lock is held, and may be released and taken again. */
+/* Its work, once, where the system had no thread for it; the lock is held. */
 void hw_ticker_stand_in(struct hw_runtime *runtime);
 void hw_ticker_at(struct hw_runtime *runtime, uint64_t at_ns); /* lock held */
 void hw_ticker_watch(struct hw_runtime *runtime, uint64_t at_ns); /* lock held */

@@ -149,6 +149,7 @@ take_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
     thread->resumed_ns = thread->burst_from_ns = now;
     thread->resumes = ++s->resumes;
     thread->due_ns = HW_NEVER;
+    atomic_store_explicit(&thread->open, false, memory_order_relaxed);
     thread->asked = false;
 }
 

@@ -91,9 +91,11 @@ void hw_scheduler_called_back(struct hw_scheduler *scheduler, struct hw_thread *
 /* How many batch threads want the GVL and wait for it. */
 unsigned hw_scheduler_batch_ready(const struct hw_scheduler *scheduler);
 
+/* By hand: of any thread. */
+void hw_scheduler_set_class(struct hw_scheduler *scheduler, struct hw_thread *thread, enum hw_class set_class, uint64_t now);
+
 /* Called by the running thread itself. */
 void hw_scheduler_collected(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t spent_ns);
-void hw_scheduler_set_class(struct hw_scheduler *scheduler, struct hw_thread *thread, enum hw_class set_class, uint64_t now);
 /* It may unwind: not preempted until the time that is returned. */
 uint64_t hw_scheduler_leave_alone(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now);
 bool hw_scheduler_must_yield(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now);

@@ -1,6 +1,6 @@
 /* The signal that makes the holder run the job. SIGURG, because its default action is to be ignored: one that is pending across
  * an exec harms nobody. (Go's runtime chose it for the same reason.) A handler that was there before still gets every SIGURG
- * that isn't ours. */
+ * that no thread of this process sent; where the system doesn't tell who did (BSD, macOS) it gets none. */
 #include "runtime.h"
 
 #include <errno.h>

@@ -86,7 +86,7 @@ struct hw_thread {
     bool called_back;        /* it got the GVL with an interrupt pending: perhaps an exception; its own thread's */
     bool parked;             /* inside hw_runtime_park */
     bool sleeps;             /* there, in a wait that only runtime.lock lets it leave */
-    atomic_bool open;        /* the gate is open for it */
+    atomic_bool open;        /* the gate was opened for it; until it has the GVL, or waits at it again */
     atomic_bool interrupted; /* the VM wants it back */
     atomic_bool late;        /* on the runtime's list of those that became ready during a fork: fork.c */
     uint8_t naps;            /* its last blocks, a bit each, newest lowest: 1 = shorter than the policy's linger_ns */

@@ -156,13 +156,12 @@ hw_ticker_ensure(struct hw_runtime *rt)
     }
 }
 
-/* For a parked thread, which looks after itself every 50 ms: that often the turns of those that compute end, too. Starting the ticker is for
- * who has the GVL. */
+/* For a parked thread, which looks after itself every 50 ms: that often the turns of those that compute end, too. It triggers no job, as that
+ * would be its own: who is not sent a signal gives way at the VM's tick. Starting the ticker is for who has the GVL. */
 void
 hw_ticker_stand_in(struct hw_runtime *rt)
 {
     tick(rt, hw_now_ns());
-    poll(rt);
 }
 
 void

@@ -395,6 +395,29 @@ TEST(a_starving_owner_on_its_way_keeps_its_turn_whom_the_vm_may_let_run_before)
     world_end();
 }
 
+/* It was let go from the gate, blocked, and has come back: it waits for the GVL as if it had never been there. */
+TEST(an_owner_that_blocked_since_is_not_on_its_way)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *io = sleeper(), *other = sleeper(), *owner = running_hog();
+    ready(io);
+    gives_way(owner);
+    resumed(io);
+    blocks(io);
+    CHECK(world.orders.wake == owner && owner->open);
+    comes_back(owner);
+    blocks(owner);
+    runs(other, MS(2));
+    owner->burst_ns = MS(5000);
+    ready(owner);
+    CHECK(s->admitted == owner && !other->batch);
+    advance(MS(4));
+    tick();
+    check_all();
+    CHECK(other->batch && s->admitted == other && owner->at_gate);
+    world_end();
+}
+
 TEST(being_overtaken_costs_a_starving_owner_nothing)
 {
     world_start(HW_FAIR);
@@ -453,5 +476,6 @@ TESTS({ "repair", only_an_admission_that_nobody_holds_up_is_repaired }, { "rotat
       { "long_turn", an_admission_as_long_as_its_turn_may_be_is_not_repaired },
       { "handover", an_owner_whose_time_is_up_hands_over_to_whom_the_vm_chose },
       { "keeps_turn", a_starving_owner_on_its_way_keeps_its_turn_whom_the_vm_may_let_run_before },
+      { "came_back", an_owner_that_blocked_since_is_not_on_its_way },
       { "overtaken", being_overtaken_costs_a_starving_owner_nothing },
       { "no_service", what_others_run_ahead_of_the_admitted_thread_is_no_service_to_it })

@@ -51,6 +51,35 @@ TEST(a_parked_thread_is_not_forgotten_by_a_start)
     vm_headway_stop();
 }
 
+static void
+by_hand_in_pieces(void *arg)
+{
+    (void)arg;
+    while (!atomic_load(&curtain)) {
+        vm_sleep(US(300));
+        vm_set_class(HW_CLASS_BATCH);
+        vm_compute(MS(3));
+        vm_set_class(HW_CLASS_MEASURED);
+        atomic_fetch_add(&current->rounds, 1);
+    }
+}
+
+/* As when the collector finds that the block a thread is in was dropped: whoever it is waits at the gate for nothing then. */
+TEST(a_parked_thread_that_is_batch_no_more_is_let_go)
+{
+    vm_headway_start(HW_FAIR, MS(20), HW_SIGNAL);
+    for (int i = 0; i < 4; i++) vm_thread_start(by_hand_in_pieces, NULL);
+    for (unsigned freed = 0; freed < test_effort(50);) {
+        vm_sleep(MS(1));
+        struct vm_thread *thread = parked_thread();
+        if (thread == NULL) continue;
+        hw_runtime_set_class(&runtime, atomic_load(&thread->record), HW_CLASS_MEASURED);
+        freed++;
+    }
+    end_everybody();
+    check_given_back();
+}
+
 static atomic_bool loose;
 
 static void
@@ -82,4 +111,5 @@ TEST(who_was_interactive_by_hand_gives_way_as_soon_as_it_is_not)
 
 RUNTIME_TESTS({ "by_hand", who_is_batch_by_hand_survives_stops_and_starts },
               { "parked_start", a_parked_thread_is_not_forgotten_by_a_start },
+              { "parked_class", a_parked_thread_that_is_batch_no_more_is_let_go },
               { "loose", who_was_interactive_by_hand_gives_way_as_soon_as_it_is_not })

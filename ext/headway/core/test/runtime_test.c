@@ -255,9 +255,23 @@ TEST(a_record_is_found_by_its_owner_as_long_as_it_lives)
     check_given_back();
 }
 
+/* A change of settings lets those go that are parked; who isn't has given nothing away. Nobody switches here: main keeps the GVL. */
+TEST(who_gives_way_waits_for_the_switch_after_a_change_of_settings_too)
+{
+    vm_headway_start(HW_QUANTUM, MS(5), HW_SIGNAL);
+    for (int i = 0; i < 2; i++) vm_thread_start(hog, NULL);
+    vm_headway_start(HW_QUANTUM, MS(10), HW_SIGNAL);
+    uint64_t from_ns = hw_now_ns();
+    hw_runtime_await_switch(&runtime, atomic_load(&current->record));
+    CHECK(hw_now_ns() - from_ns >= MS(1));
+    end_everybody();
+    check_given_back();
+}
+
 RUNTIME_TESTS({ "once", a_record_is_given_back_once }, { "owners", a_record_is_found_by_its_owner_as_long_as_it_lives },
               { "stillborn", who_was_announced_and_never_came_is_swept }, { "fair_signal", threads_come_and_go_under_fair_and_signal },
               { "fair_poll", threads_come_and_go_under_fair_and_poll },
               { "young", computing_threads_move_while_others_live_for_a_millisecond },
               { "quantum", threads_come_and_go_under_quantum }, { "policies", policies_change_under_load },
+              { "await", who_gives_way_waits_for_the_switch_after_a_change_of_settings_too },
               { "restart", it_starts_and_stops_under_load }, { "recordings", recordings_start_and_stop_under_load } LINUX_TESTS)

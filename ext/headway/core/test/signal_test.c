@@ -113,7 +113,9 @@ TEST(where_there_is_no_thread_for_a_ticker_everybody_moves_all_the_same)
         CHECK(!runtime.ticker_runs);
         unsigned long long before[VM_THREADS];
         for (int i = 1; i < VM_THREADS; i++) before[i] = atomic_load(&vm.threads[i].rounds);
+        atomic_store(&vm.parked_triggers, 0);
         vm_sleep(MS(2000)); /* in which no event of main's does the ticker's work */
+        CHECK(ways[way] == HW_SIGNAL || atomic_load(&vm.parked_triggers) == 0, "a job for who is parked");
         for (int i = 1; i < VM_THREADS; i++) CHECK(!vm.threads[i].used || atomic_load(&vm.threads[i].rounds) > before[i], "thread %d", i);
         runtime.no_ticker = false;
         end_everybody();

@@ -40,6 +40,7 @@ static struct {
     atomic_ullong slice_ns;           /* the VM's own time slice: 100 ms, but tests are short */
     atomic_ullong progress;           /* holds that began */
     atomic_ullong jobs, raises;
+    atomic_ullong parked_triggers;    /* of the job, by a thread that is parked: for itself, as anybody's */
 } vm;
 
 static struct hw_runtime runtime;

@@ -72,6 +72,8 @@ static inline void
 vm_trigger(void)
 {
     struct vm_thread *thread = current ? current : atomic_load(&vm.running);
+    struct hw_thread *record = current ? atomic_load(&current->record) : NULL;
+    if (record && record->parked) atomic_fetch_add(&vm.parked_triggers, 1);
     if (thread) atomic_store(&thread->job_due, true);
 }
 
