@@ -48,6 +48,12 @@ class PumaAcceptDelayTest < Minitest::Test
     waits = delay(1)
     assert_operator waits.calculate(**busy), :>=, 0.4
     assert_in_delta own(1), waits.calculate(**busy), 1e-9
+    %i[quantum observe].each do |policy|
+      Headway.policy = policy
+      assert_in_delta own, delay.calculate(**busy), 1e-9, policy
+    end
+    Headway.policy = :fair
+    await("it waits again") { delay.calculate(**busy) >= 0.004 }
     Headway.stop
     assert_in_delta own, delay.calculate(**busy), 1e-9
   end
