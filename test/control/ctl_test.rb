@@ -54,6 +54,8 @@ class CtlTest < Minitest::Test
     pid = program("Headway::Recorder.start(mode: :flight); #{SLEEPING}").pid
     Dir.chdir(@directory) { assert_said "#{File.join(@directory, "x.headway")}\n", ctl(pid, "dump", "x.headway") }
     assert_path_exists File.join(@directory, "x.headway")
+    said = ctl("--json", pid, "dump", path = File.join(@directory, "y.headway")).out
+    assert_equal({ "headway" => Headway::VERSION, "schema" => 1, "dump" => path }, JSON.parse(said))
     assert_bad_usage(/"y" is not expected here/, ctl(pid, "dump", "x", "y"))
     assert_bad_usage(/no flight recorder runs .*: headway ctl #{sleeper.pid} record start --mode flight begins one/, ctl(sleeper.pid, "dump"))
   end

@@ -164,6 +164,22 @@ class WebCapturesTest < Minitest::Test
     assert_empty Dir.children(@captures).grep(/\.part\z/)
   end
 
+  # The room that a report takes is that of older captures and their reports, but not of the one it is about.
+  def test_for_a_report_the_oldest_go
+    record
+    web = web()
+    names = Array.new(4) { JSON.parse(capture(web).body)["name"].tap { sleep 0.002 } }
+    bytes = names.sum { |name| File.size(File.join(@captures, name)) }
+    with_constant(Headway::Web::Captures, :ALL_BYTES, Headway::Web::Captures::FILE_BYTES + bytes - 1) do
+      assert_equal 200, get(web, "/captures/#{names.first}/report").status
+    end
+    assert_equal [*names.values_at(0, 2, 3), "#{names.first}.html", "lock"].sort, Dir.children(@captures).sort
+    with_constant(Headway::Web::Captures, :ALL_BYTES, Headway::Web::Captures::FILE_BYTES) do
+      assert_equal 200, get(web, "/captures/#{names.last}/report").status
+    end
+    assert_equal [names.last, "#{names.last}.html", "lock"].sort, Dir.children(@captures).sort
+  end
+
   # Two processes make and remove theirs, as fast as they can.
   def test_what_others_remove_meanwhile_hides_none
     Dir.mkdir(@captures, 0o700)

@@ -28,7 +28,7 @@ module Headway
           case action
           when "get" then get(pid, words, options[:json])
           when "set" then set(pid, words, options[:json])
-          when "dump" then dump(pid, words)
+          when "dump" then dump(pid, words, options[:json])
           when "record" then Recording.call(pid, words, json: options[:json])
           else raise UsageError, "#{action ? "#{action.scrub.inspect} is no action" : "nothing to do"}: give get, set, dump or record"
           end
@@ -60,7 +60,7 @@ module Headway
 
           name = setting(words.first, ", preempt, recorder or stats") if words.any?
           settings = ProcessArgument.ask(pid, &:settings)
-          if json then print_json(name ? settings.slice(name) : settings)
+          if json then print_json(settings: name ? settings.slice(name) : settings)
           elsif name then puts value(settings.fetch(name))
           else print_settings(settings)
           end
@@ -74,15 +74,16 @@ module Headway
           pairs.each { |_, text, name| raise UsageError, "#{name} needs a value (headway ctl --help says which)" if text.nil? }
           values = pairs.to_h { |key, text, name| [key, Settings.public_send(key, text, from: name)] }
           settings = ProcessArgument.ask(pid) { |client| client.set(values) }
-          json ? print_json(settings) : print_settings(settings)
+          json ? print_json(settings: settings) : print_settings(settings)
           0
         end
 
-        def dump(pid, words)
+        def dump(pid, words, json)
           raise UsageError, "#{words[1].scrub.inspect} is not expected here: dump takes one PATH" if words.size > 1
 
           path = words.first && Recorder::FileName.absolute(words.first)
-          puts ProcessArgument.ask(pid) { |client| dump_of(client, path) }
+          path = ProcessArgument.ask(pid) { |client| dump_of(client, path) }
+          json ? print_json(dump: path) : puts(path)
           0
         end
 
@@ -104,9 +105,9 @@ module Headway
           0
         end
 
-        def print_json(settings)
+        def print_json(answer)
           require "json"
-          puts JSON.pretty_generate("headway" => VERSION, "schema" => 1, "settings" => settings)
+          puts JSON.pretty_generate("headway" => VERSION, "schema" => 1, **answer)
         end
 
         def print_settings(settings)

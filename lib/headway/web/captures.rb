@@ -108,7 +108,10 @@ module Headway
         page = "#{path}.html"
         unless File.file?(page)
           require_relative "../report" # not below, where a clause names its errors: what ends the loading has to pass
-          alone { write_report(path, page) }
+          alone do
+            remove_old(MOST, name)
+            write_report(path, page)
+          end
         end
         file(page, "content-type" => "text/html; charset=utf-8", "content-security-policy" => Page.report_policy(page))
       rescue Errno::ENOENT
@@ -182,11 +185,12 @@ module Headway
         raise Error.new(422, error.message.gsub("#{@directory}/", ""))
       end
 
-      # Beyond so many, and beyond so many bytes; also what a process that was killed has left.
-      def remove_old(most)
-        kept = names.last(most)
-        kept.shift while kept.sum { |name| size(name) + size("#{name}.html") } > ALL_BYTES - FILE_BYTES
-        (names - kept).each { |name| FileUtils.rm_f([File.join(@directory, name), File.join(@directory, "#{name}.html")]) }
+      # Beyond so many, and beyond so many bytes, one more file among them, but for the needed one; also what a process that was killed
+      # has left.
+      def remove_old(most, needed = nil)
+        kept = names.last(most) - [needed]
+        kept.shift while kept.any? && [*kept, *needed].sum { |name| size(name) + size("#{name}.html") } > ALL_BYTES - FILE_BYTES
+        (names - kept - [needed]).each { |name| FileUtils.rm_f([File.join(@directory, name), File.join(@directory, "#{name}.html")]) }
         Dir.children(@directory).grep(DRAFT).each { |name| FileUtils.rm_f(File.join(@directory, name)) }
       end
     end
