@@ -61,7 +61,6 @@ class CheckoutTest < Minitest::Test
     end
   end
 
-  # The others find it in the same line.
   # A directory, a name without its .rb: no test ran, and all seemed well.
   def test_bin_test_runs_no_nothing
     environment = { "HEADWAY_IS_SET_UP" => "yes", "RUBY" => RbConfig.ruby, "TESTOPTS" => nil }
@@ -72,6 +71,7 @@ class CheckoutTest < Minitest::Test
     end
   end
 
+  # Through a link too, as the three above: in the same line.
   def test_they_all_look_alike_for_the_checkout
     programs = Dir[File.join(ROOT, "bin/*")].select { |path| File.file?(path) }
     lines = programs.map { |path| File.readlines(path).grep(/\Aroot=/) }

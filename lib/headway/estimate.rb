@@ -22,7 +22,7 @@ module Headway
 
     class << self
       # @param block [#call] the work
-      # @param concurrency [Array<Integer>] numbers of threads to predict; the wall clock's method uses the largest
+      # @param concurrency [Array<Integer>] numbers of threads to predict; the largest bounds those of the wall clock's method
       # @param measure [Boolean] whether to measure what is predicted
       # @param processes [Array<Integer>, nil] numbers of processes to fork and measure, with each number of threads
       # @param run_s [Float] length of each of the runs, of which there are some twenty

@@ -77,7 +77,7 @@ module Headway
       Native.signal_lost? ? :poll : settings.preempt
     end
 
-    # @return [Numeric] milliseconds a batch thread may hold the GVL while another one waits; under `fair` two of them in a turn for
+    # @return [Numeric] milliseconds a batch thread may hold the GVL while another one waits; under `fair` three of them in a turn for
     #   who has computed for less than a second
     def quantum_ms
       settings.quantum_ms
@@ -102,14 +102,16 @@ module Headway
       Native.account
     end
 
-    # Runs the block with the current thread as a batch thread: it makes way for interactive threads from the start. Of such blocks that
-    # a thread is in, in whichever of its fibers, the one entered last counts.
+    # Runs the block with the current thread as a batch thread: under `fair` it makes way for interactive threads from the start (for 2 ms
+    # at the most it doesn't where its pieces are of a millisecond, as they end anyway). Of such blocks that a thread is in, in whichever of
+    # its fibers, the one entered last counts.
     # @return what the block returns
     def batch(&block)
       Native.in_class(Native::BATCH, &block)
     end
 
-    # Runs the block with the current thread as an interactive one, however long it computes.
+    # Runs the block with the current thread as an interactive one, however long it computes: under `fair` it makes way as on stock Ruby
+    # only, for the VM's own time slice.
     # @return what the block returns
     def interactive(&block)
       Native.in_class(Native::INTERACTIVE, &block)
@@ -125,6 +127,7 @@ module Headway
     # waits. See {OffloadPool#run}.
     # @param deadline [Numeric, nil] seconds
     # @return what the block returns
+    # @raise as {OffloadPool#run}; what the block raises
     def offload(deadline: nil, &block)
       OffloadPool.default.run(deadline: deadline, &block)
     end
@@ -136,7 +139,8 @@ module Headway
 
     # @return [Hash] since the start: times in seconds; wait: from ready to running; hold: from running to suspended.
     #   Of each living thread, waited_for: whom it waited for, as [{ name:, number:, seconds: }, …], name nil: nobody held the GVL;
-    #   caused: what others waited for it. blame: the stacks that held the GVL meanwhile, see {Stats.blame}
+    #   caused: what others waited for it, nil where too many threads live to tell them apart. Threads that ended are a row for each
+    #   name, of so many (count). All keys: docs/json.md. blame: the stacks that held the GVL meanwhile, see {Stats.blame}
     def stats
       Stats.new(self).to_h
     end

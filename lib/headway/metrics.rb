@@ -8,8 +8,8 @@ require_relative "reason"
 require_relative "integrations/worker"
 
 module Headway
-  # What a monitoring system is to know of this process: counters, gauges and histograms in base units, read when they are asked
-  # for and costing nothing until then.
+  # What a monitoring system is to know of this process: counters, gauges and histograms in base units. The process's are read when
+  # they are asked for and cost nothing until then; works are added up as they end.
   #
   #   map("/metrics") { run Headway::Metrics::Endpoint.new }      # config.ru, for Prometheus
   #

@@ -104,7 +104,7 @@ module Headway
     # @param work [#call] called once
     # @return what it returned
     # @raise [ArgumentError] nothing to call, or an operation of the VM that ran already (from Ruby 4.0 on the VM's own RuntimeError)
-    # @raise [ClosedError, FullError, DeadlineError]
+    # @raise [ClosedError, FullError, DeadlineError, WorkerError, ForkError]
     def call(work)
       raise ArgumentError, "#{work.inspect} can't be called" unless work.respond_to?(:call)
       raise closed_error if @closed
@@ -119,7 +119,8 @@ module Headway
     #
     # @param deadline [Numeric, nil] seconds, waiting included
     # @return what the block returns
-    # @raise [ClosedError, FullError, DeadlineError]
+    # @raise [ArgumentError] no block, or a deadline that means nothing
+    # @raise [ClosedError, FullError, DeadlineError, WorkerError, ForkError]
     def run(deadline: @deadline, &block)
       raise ArgumentError, "no block to run" unless block
       raise closed_error if @closed

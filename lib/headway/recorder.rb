@@ -18,15 +18,15 @@ module Headway
     private_constant :NOTHING
 
     class << self
-      # Starts recording; starts Headway too, with policy observe, if it isn't.
+      # Starts recording, after it has ended a recording under way; starts Headway too, with policy observe, if it isn't.
       #
       # @param given [Hash]
       # @option given [String, nil] :file where the trace goes; in mode flight, where {stop} and the end of the process dump to. A directory, or
       #   a name with %h (host), %p (process id) or %t (time), see {FileName}
-      # @option given [Integer] :events the ring's size, 24 bytes each; rounded up to a power of two
+      # @option given [Integer] :events the ring's size, 24 bytes each; rounded up to a power of two; 100,000,000 at most
       # @option given [:stream, :flight, nil] :mode default: stream with a file, else flight
-      # @option given [Numeric, nil] :seconds mode flight leaves out of a dump what is older than so many seconds
-      # @option given [Numeric, nil] :wait_threshold seconds; mode flight dumps when a wait has lasted that long, while it lasts. A native
+      # @option given [Numeric, nil] :seconds mode flight leaves out of a dump what is older than so many seconds, 0.001 to 86,400
+      # @option given [Numeric, nil] :wait_threshold seconds, 0.001 to 3,600; mode flight dumps when a wait has lasted that long, while it lasts. A native
       #   thread does it, which needs no GVL
       # @option given [String, nil] :on_signal mode flight dumps at this signal, such as "PROF"
       # @return [Boolean] whether it records now; {Headway.notices} says why when it doesn't

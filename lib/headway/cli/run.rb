@@ -17,7 +17,9 @@ module Headway
 
       class << self
         # @param argv [Array<String>]
-        # @return [Integer] never, unless the command cannot be started
+        # @return [Integer] the command's exit status, where a report or a word on the trace is to come after it; else this process
+        #   becomes the command
+        # @raise [UsageError] it can't be started
         def call(argv)
           options = {}
           words = parser(options).leading(argv)
@@ -72,13 +74,13 @@ module Headway
 
         def parser(options)
           Options.new("run", "[options] [--] COMMAND...") do |parser|
-            parser.on("--policy P", "fair (default), quantum (time slices only),", "or observe (measures only)") do |value|
+            parser.on("--policy P", "fair (default), quantum (time slices only),", "or observe (measures only), whatever the program says") do |value|
               options[:policy] = Settings.policy(value, from: "--policy")
             end
-            parser.on("--quantum MS", "time slice of CPU-bound threads, milliseconds (100)") do |value|
+            parser.on("--quantum MS", "time slice of CPU-bound threads, milliseconds (100),","where the program gives none") do |value|
               options[:quantum_ms] = Settings.quantum_ms(value, from: "--quantum")
             end
-            parser.on("--preempt HOW", "signal (default) or poll") do |value|
+            parser.on("--preempt HOW", "signal (default) or poll, likewise") do |value|
               options[:preempt] = Settings.preempt(value, from: "--preempt")
             end
             parser.on("--record FILE", "write a trace of who ran, who waited and because of whom;",

@@ -4,7 +4,7 @@ module Headway
   module Bench
     # Arithmetic by one thread and by several, which gains nothing.
     class Cpu < WorkSharing
-      PURPOSE = "arithmetic by one thread and by several (THREADS, N)"
+      PURPOSE = "arithmetic by one thread and by several (in the environment: THREADS=8, N=5000000)"
       DEFAULTS = { "threads" => 8, "iterations" => 5_000_000 }.freeze
       MODES = %w[single threads].freeze
 

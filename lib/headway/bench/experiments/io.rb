@@ -8,7 +8,7 @@ module Headway
   module Bench
     # HTTP requests by one thread and by several, which gains much.
     class Io < WorkSharing
-      PURPOSE = "HTTP requests one after another and at once (URL, REQ, CONC)"
+      PURPOSE = "HTTP requests one after another and at once (in the environment: URL, REQ=64, CONC=16)"
       DEFAULTS = { "url" => nil, "requests" => 64, "concurrency" => 16, "port" => 0 }.freeze
       SERVER_MS = 50
       MODES = %w[sequential concurrent].freeze
