@@ -114,7 +114,7 @@ module Headway
       set(@search.stop(values))
     rescue Exception => error # rubocop:disable Lint/RescueException
       @broken = true
-      Notices.add("autotune ended: #{Reason.line(error)} (#{error.class}) at #{error.backtrace&.first}")
+      Notices.add("autotune ended: #{Reason.fault(error)}")
       restore
     ensure
       Work.unsubscribe(@subscription)

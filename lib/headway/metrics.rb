@@ -137,12 +137,23 @@ module Headway
 
       private
 
+      # Of a program's own kind whose class was loaded anew, or the same series.
       def namesake?(other, source)
-        other.is_a?(Series) && source.is_a?(Series) && other.name.to_s == source.name.to_s
+        return other.name.to_s == source.name.to_s if other.is_a?(Series) && source.is_a?(Series)
+
+        one, another = [other, source].map { |any| any.is_a?(Module) ? any : any.class }
+        !one.equal?(another) && !one.name.nil? && one.name == another.name
+      end
+
+      # Adapters have to know what it is, and Prometheus takes nothing of all for one type that it doesn't know.
+      def typed?(family)
+        known = Family::TYPES.include?(family.type)
+        known or Notices.add("the metrics #{family.name} are left out: #{family.type.inspect} is no type: give :counter, :gauge or :histogram")
+        known
       end
 
       def families_of(source)
-        source.families.map(&:plain).reject { |family| family.series.empty? }
+        source.families.map(&:plain).select { |family| typed?(family) && !family.series.empty? }
       rescue StandardError, ScriptError => error
         Notices.add("the metrics of #{source.class} are missing: #{Reason.line(error)}")
         []

@@ -132,10 +132,10 @@ module Headway
       return if work.nil? || work.finished?
 
       work.status ||= status if status.is_a?(Integer) # pitchfork tells something else where the application raises
-      own = Integrations::Guard.guard("Headway::Rack") { @route.call(env).to_s } if @route
+      own = Integrations::Guard.guard("the route of Headway::Rack") { @route.call(env).to_s } if @route
       work.name = own.nil? || own.empty? ? @routes.name(env, work.status || RAISED) : own
       work.finish(error)
-      Integrations::Guard.masked("Headway::Rack") { Recorder::Alarm.ring("request") } if @wait_threshold && work.waiting > @wait_threshold
+      Integrations::Guard.masked("the wait_threshold of Headway::Rack") { Recorder::Alarm.ring("request") } if @wait_threshold && work.waiting > @wait_threshold
     end
 
     def request_here

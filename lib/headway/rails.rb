@@ -25,13 +25,17 @@ module Headway
     end
     REQUESTS = %i[sample server_timing wait_threshold route].freeze
     SUBSCRIBERS = { queries: Queries, markers: Markers }.freeze
-    private_constant :OPTIONS, :REQUESTS, :SUBSCRIBERS
+    # Not in Log, whose constants every controller would have.
+    LOG_PART = "Headway's part of the log"
+    BEFORE = "headway.before"
+    private_constant :OPTIONS, :REQUESTS, :SUBSCRIBERS, :LOG_PART, :BEFORE
 
     class << self
-      # Before the application's own subscribers, which then find what these leave in an event's payload.
+      # Before the application's own subscribers, most of which then find what these leave in an event's payload: not those that are of
+      # another kind than ours and were there before, nor others of that kind, which ActiveSupport tells together.
       # @return [void]
       def subscribe
-        @subscriptions = SUBSCRIBERS.transform_values do |subscriber|
+        @subscriptions ||= SUBSCRIBERS.transform_values do |subscriber|
           ActiveSupport::Notifications.subscribe(subscriber::EVENTS, subscriber.new)
         end
       end
@@ -49,7 +53,7 @@ module Headway
         app.middleware.insert_before(0, Headway::Rack, **options.slice(*REQUESTS)) if options.fetch(:requests, true)
         ActiveSupport.on_load(:active_job) { prepend ActiveJobs } if options.fetch(:jobs, true)
         ActiveSupport.on_load(:action_controller) { include Log } if options.fetch(:log, true)
-        Work.subscribe(wanted: ->(work) { ActiveSupport::Notifications.notifier.listening?(event(work)) }) { |work| publish(work) }
+        @publisher ||= Work.subscribe(wanted: ->(work) { ActiveSupport::Notifications.notifier.listening?(event(work)) }) { |work| publish(work) }
       end
 
       private
@@ -88,10 +92,6 @@ module Headway
     module Log
       extend ActiveSupport::Concern
 
-      PART = "Headway's part of the log"
-      BEFORE = "headway.before"
-      private_constant :PART, :BEFORE
-
       class_methods do
         def log_process_action(payload)
           wait = payload[:gvl_wait]
@@ -103,13 +103,13 @@ module Headway
 
       def process_action(*)
         work = Work.current
-        Integrations::Guard.masked(PART) { request.set_header(BEFORE, Headway.thread_account) } unless work.nil? || work.here?
+        Integrations::Guard.masked(LOG_PART) { request.set_header(BEFORE, Headway.thread_account) } unless work.nil? || work.here?
         super
       end
 
       def append_info_to_payload(payload)
         super
-        Integrations::Guard.masked(PART) do
+        Integrations::Guard.masked(LOG_PART) do
           wait = gvl_wait
           payload[:gvl_wait] = wait if wait
         end

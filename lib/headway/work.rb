@@ -108,6 +108,17 @@ module Headway
       end
     end
 
+    # There is one of each: who copies what is in env, as Rails does to filter it, has the same.
+    # @return [Work] itself
+    def dup
+      self
+    end
+
+    # @return [Work] itself
+    def clone(**)
+      self
+    end
+
     # @!attribute [r] kind
     #   @return [:request, :job]
     # @!attribute name

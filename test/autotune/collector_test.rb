@@ -20,4 +20,16 @@ class AutotuneCollectorTest < Harness::IsolatedTest
     collector.add(Headway::Work.start(:request, "GET /80").tap(&:finish))
     assert_equal ["GET /80"], collector.close.classes.keys, "there is room again"
   end
+
+  # It is called under a mask, which the fibers of an event loop share.
+  def test_who_ends_a_work_waits_for_nobody_and_it_counts_all_the_same
+    collector = Headway::Autotune::Collector.new
+    lock = collector.instance_variable_get(:@lock)
+    adding = lock.synchronize do
+      Thread.new { 3.times { collector.add(Headway::Work.start(:request, "GET /").tap(&:finish)) } }.tap { |thread| assert thread.join(20) }
+    end
+    refute_predicate adding, :alive?
+    Array.new(8) { Thread.new { 500.times { collector.add(Headway::Work.start(:request, "GET /").tap(&:finish)) } } }.each(&:join)
+    assert_equal 4003, collector.close.count
+  end
 end

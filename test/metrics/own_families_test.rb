@@ -80,6 +80,34 @@ class MetricsOwnFamiliesTest < Harness::IsolatedTest
     assert_empty Headway.notices
   end
 
+  # Prometheus takes nothing of a text with one type in it that it doesn't know.
+  def test_what_is_of_no_known_type_is_left_out_with_one_notice
+    kinds = { "a" => nil, "b" => :timer, "c" => "gauge", "d" => :gauge }
+    register(*kinds.map { |name, type| Headway::Metrics::Family.new(name, type, "X.", { {} => 7 }) })
+    text = nil
+    _, err = capture_io { text = Array.new(2) { scrape }.first }
+    assert_equal ["# TYPE c gauge", "# TYPE d gauge"], text.lines(chomp: true).grep(/\A# TYPE [a-d] /)
+    assert_equal ["a are left out: :\"\" is", "b are left out: :timer is"], err.scan(/the metrics (.+?) no type/).flatten.map(&:rstrip)
+    assert_equal(%w[c d], Headway::Metrics.collect.map(&:name) & kinds.keys)
+  end
+
+  # A source's own class, or a module that is one, is loaded anew, and registers once more.
+  def test_of_a_source_whose_code_is_reloaded_the_new_one_counts
+    asked = []
+    load_it = lambda do |number, kind|
+      Object.send(:remove_const, :ShopFigures) if Object.const_defined?(:ShopFigures)
+      Object.const_set(:ShopFigures, kind.new { define_method(:families) { asked << number and [] } })
+    end
+    2.times { |number| Headway::Metrics.register(load_it.call(number, Class).new) }
+    3.times { |number| Headway::Metrics.register(load_it.call(2 + number, Module).tap { |it| it.extend(it) }) }
+    2.times { Headway::Metrics.register(load_it.call(5, Class).new) }
+    Headway::Metrics.collect
+    assert_equal [5], asked
+    Headway::Metrics.register(ShopFigures.new)
+    Headway::Metrics.collect
+    assert_equal [5, 5, 5], asked, "two of one class are two"
+  end
+
   def test_what_is_no_family_is_named_and_keeps_nothing_back
     register(nil)
     register(family)

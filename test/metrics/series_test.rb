@@ -26,7 +26,7 @@ class MetricsSeriesTest < Minitest::Test
     100.times { |index| things.add("thing #{index}") }
     series = things.family.series
     assert_equal 4, series.size
-    assert_equal 97, series[{ thing: "(other)" }]
+    assert_equal 97, series[{ thing: "(others)" }]
     things.add("thing 0")
     assert_equal 2, things.family.series[{ thing: "thing 0" }]
   end
@@ -36,7 +36,7 @@ class MetricsSeriesTest < Minitest::Test
     100.times { |number| things.add("a", number) }
     series = things.family.series
     assert_equal 21, series.size
-    assert_equal [100, 80], [series.values.sum, series[{ kind: "(other)", thing: "(other)" }]]
+    assert_equal [100, 80], [series.values.sum, series[{ kind: "(others)", thing: "(others)" }]]
   end
 
   def test_a_histogram_is_cumulative_and_takes_any_length

@@ -40,7 +40,16 @@ class WorkSeriesTest < Minitest::Test
       jobs.observe(name, running: 0, ready: 0, suspended: 0)
     end
     counts = waits(jobs).transform_keys { |labels| labels[:job] }.transform_values(&:count)
-    assert_equal({ "\uFFFD" => 1, "Mail" => 2, "" => 1, "(other)" => 10 }, counts)
+    assert_equal({ "\uFFFD" => 1, "Mail" => 2, "" => 1, "(others)" => 10 }, counts)
+  end
+
+  # Under a mask, which the fibers of an event loop share, nothing may block.
+  def test_who_comes_when_there_are_as_many_as_may_be_waits_for_nobody
+    jobs = series(classes: 1)
+    count = ->(name) { jobs.observe(name, running: 0, ready: 0, suspended: 0) }
+    %w[a b].each(&count)
+    jobs.instance_variable_get(:@lock).synchronize { assert Thread.new { %w[c d a].each(&count) }.join(20) }
+    assert_equal [2, 3], waits(jobs).values.map(&:count)
   end
 
   def test_works_are_counted_as_they_say_of_themselves

@@ -25,6 +25,13 @@ class AccountTest < Harness::TrapTest
     assert_operator work.wall, :>, 0
   end
 
+  # As Rails copies what is in env, to filter it.
+  def test_there_is_one_work_whoever_copies_it
+    work = Headway::Work.start(:job, "x")
+    [work.dup, work.clone, work.clone(freeze: true)].each { |copy| assert_same work, copy }
+    work.finish
+  end
+
   def test_an_account_makes_one_object
     with_headway(:observe) do
       Headway.thread_account

@@ -54,6 +54,19 @@ class GuardTest < Minitest::Test
     end
   end
 
+  # A path has the bytes that its file system has; and a message that is computed may fail as all else.
+  def test_a_fault_may_come_from_anywhere
+    fault = RuntimeError.new("Fluß")
+    fault.set_backtrace(["/caf\xC3\xA9/a.rb:1".b])
+    raising = Class.new(StandardError) { define_method(:message) { raise NotImplementedError } }.new
+    raising.set_backtrace(["b.rb:2"])
+    { "one" => fault, "another" => raising }.each do |name, error|
+      capture_io { assert_nil Guard.masked("a test of #{__method__}, #{name}") { raise error } }
+    end
+    assert_match(/, one failed and was left out: Fluß \(RuntimeError\) at \/caf\uFFFD\uFFFD\/a\.rb:1\z/, Headway.notices[-2])
+    assert_match(/, another failed and was left out: its message raises NotImplementedError \(#<Class.*\) at b\.rb:2\z/, Headway.notices.last)
+  end
+
   # As test suites do that have warnings raise.
   def test_what_a_program_makes_of_warnings_strikes_nobody
     run = Harness::RubyProcess.eval(<<~RUBY)

@@ -318,6 +318,45 @@ class RailsTest < Minitest::Test
     assert_equal 1, run.err.lines.grep(/headway/).size, run
   end
 
+  # ActiveSupport tells subscribers kind after kind, in the order in which the first of each came: all of some are told before ours.
+  def test_a_query_s_account_is_whole_or_not_there
+    write("app.rb", APP)
+    [1, 5].each do |parameters|
+      run = Harness::RubyProcess.eval(<<~RUBY, env: database)
+        require "#{@directory}/app"
+        seen = []
+        take = ->(payload) { seen << payload[:headway] }
+        listen = -> { ActiveSupport::Notifications.subscribe("sql.active_record", &#{parameters} == 1 ? ->(event) { take[event.payload] } : ->(*, payload) { take[payload] }) }
+        listen.call
+        Shop.initialize!
+        listen.call
+        ActiveSupport::Notifications.instrument("sql.active_record", sql: "SELECT 1") { sleep 0.001 }
+        p seen.size, seen.map { |account| account.nil? || account.keys == %i[gvl_wait database] }.uniq
+      RUBY
+      assert_equal "2\n[true]\n", run.out.lines.grep_v(/DEBUG/).join, run
+    end
+  end
+
+  # A filter that is code is given a copy of all that is in env.
+  def test_what_is_in_env_can_be_copied
+    write("app.rb", APP)
+    run = Harness::RubyProcess.eval(<<~RUBY, env: database)
+      require "#{@directory}/app"
+      require "rack/mock"
+      Shop.config.filter_parameters = [->(name, value) {}]
+      Shop.routes.append do
+        get "/copied", to: lambda { |env|
+          request = ActionDispatch::Request.new(env)
+          work = env.fetch("headway.request")
+          [200, {}, [[request.filtered_env, env.deep_dup].map { |copy| copy["headway.request"].equal?(work) }.inspect]]
+        }
+      end
+      Shop.initialize!
+      p Rack::MockRequest.new(Shop).get("/copied").body
+    RUBY
+    assert_equal %("[true, true]"\n), run.out.lines.last, run
+  end
+
   private
 
   def database = { "DATABASE_URL" => "sqlite3:#{@directory}/shop.sqlite3", "RAILS_ENV" => "development" }

@@ -41,17 +41,24 @@ module Headway
 
       def initialize
         @lock = Mutex.new
+        @arrived = Queue.new
         @classes = {}
         renew
       end
 
+      # Waits for nobody, as it is called under a mask: where another thread is at it just now, that one takes it in, or the next.
+      #
       # @param work [Work] finished
       # @return [void]
       def add(work)
         running, _, suspended = work.times
-        @lock.synchronize do
-          gathered(work.name || work.kind.to_s).add(work.wall, running, suspended)
-          @failed += 1 if work.error || work.status.to_i >= 500
+        @arrived << [work.name || work.kind.to_s, work.wall, running, suspended, work.error || work.status.to_i >= 500]
+        return unless @lock.try_lock
+
+        begin
+          take_in
+        ensure
+          @lock.unlock
         end
       end
 
@@ -60,12 +67,23 @@ module Headway
       # @param backlogs [Array<Numeric>] looked up meanwhile
       # @return [Window]
       def close(backlogs = [])
-        classes, failed, seconds = @lock.synchronize { [@classes, @failed, clock - @began].tap { renew } }
+        classes, failed, seconds = @lock.synchronize do
+          take_in
+          [@classes, @failed, clock - @began].tap { renew }
+        end
         Window.new(at: Time.now, seconds: seconds, classes: classes.transform_values(&:close), failed: failed,
                    backlog: backlogs.empty? ? nil : backlogs.sum.fdiv(backlogs.size))
       end
 
       private
+
+      def take_in
+        until @arrived.empty?
+          name, wall, running, suspended, failed = @arrived.pop
+          gathered(name).add(wall, running, suspended)
+          @failed += 1 if failed
+        end
+      end
 
       # Who had a class of its own keeps it for the next window: one that had not, as others came before it, would seem to have vanished.
       def renew

@@ -50,7 +50,7 @@ module Headway
           return if @said[part]
 
           @said[part] = true
-          Notices.add("#{part} failed and was left out: #{Reason.line(error)} (#{error.class}) at #{error.backtrace&.first}")
+          Notices.add("#{part} failed and was left out: #{Reason.fault(error)}")
           nil
         end
       end

@@ -5,7 +5,7 @@ module Headway
     # All series of one name, at one moment.
     #
     # @!attribute name [String] with its base unit, such as ruby_gvl_wait_seconds
-    # @!attribute type [Symbol] :counter, :gauge or :histogram
+    # @!attribute type [Symbol] one of TYPES
     # @!attribute help [String] one line
     # @!attribute series [Hash{Hash => Numeric, Distribution}] by labels (Symbol => String)
     # @!attribute process [Object, nil] in which counting began at zero, the process's number or what else tells that it did; nil: nobody
@@ -13,13 +13,15 @@ module Headway
     Family = Struct.new(:name, :type, :help, :series, :process)
 
     class Family
+      TYPES = %i[counter gauge histogram].freeze
+
       # As every monitoring system takes it: for one wrong byte, or one 1/3, in a family of the program's own some refuse all families.
       #
       # @return [Family] the same in UTF-8 and in numbers as all write them, without what has no value now
       def plain
         there = series.select { |_, value| value.is_a?(Distribution) || (value.is_a?(Numeric) && value.real?) }
         plain = there.to_h { |labels, value| [labels.to_h { |label, text| [Text.of(label).to_sym, Text.of(text)] }, number(value)] }
-        Family.new(Text.of(name), type, Text.of(help), plain, process)
+        Family.new(Text.of(name), Text.of(type).to_sym, Text.of(help), plain, process)
       end
 
       # @return [Family] the same of a process that has ended, whose gauges would stay as they are for ever where they were told

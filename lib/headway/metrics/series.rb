@@ -5,9 +5,9 @@ require_relative "../forks"
 module Headway
   module Metrics
     # The series of one name that the program adds to, a value for each set of labels. The number of sets is bounded: what comes
-    # after is counted under "(other)", so that no path or class name that somebody makes up can fill a memory or a database.
+    # after is counted under "(others)", so that no path or class name that somebody makes up can fill a memory or a database.
     class Series
-      OTHER = "(other)"
+      OTHERS = "(others)"
 
       # @return [String]
       attr_reader :name
@@ -60,8 +60,8 @@ module Headway
         key = values.map { |value| Text.of(value) }
         return key if @values.key?(key) || @values.size < @most
 
-        others = [OTHER, *key.drop(1)]
-        @values.key?(others) || @values.size < 2 * @most ? others : Array.new(key.size, OTHER)
+        others = [OTHERS, *key.drop(1)]
+        @values.key?(others) || @values.size < 2 * @most ? others : Array.new(key.size, OTHERS)
       end
     end
 

@@ -47,10 +47,13 @@ module Headway
 
       private
 
+      # Once there are as many as may be, without the lock: nothing that may block belongs in a mask.
       def sums_of(name)
         name = Text.of(name)
+        return @values[name] || @values[OTHERS] if @values.size >= @most && @values.key?(OTHERS)
+
         @lock.synchronize do
-          name = OTHER unless @values.key?(name) || @values.size < @most
+          name = OTHERS unless @values.key?(name) || @values.size < @most
           @values[name] ||= Native::WorkSums.new(BOUNDS_NS)
         end
       end

@@ -3,20 +3,21 @@
 module Headway
   module Rails
     # Splits the time of each SQL query: into what the thread waited for the GVL, and the rest, which is the database's and the
-    # client's. Later subscribers find it in the event's payload, as payload[:headway][:gvl_wait] and [:database], in seconds; the
-    # request's or job's {Work} has the sum, as parts[:sql].
+    # client's. Subscribers that are told later find it in the event's payload, as payload[:headway][:gvl_wait] and [:database], in seconds;
+    # those that are told before find nothing there. The request's or job's {Work} has the sum, as parts[:sql].
     class Queries
       EVENTS = "sql.active_record"
       PART = "Headway's account of queries"
-      private_constant :PART
+      BEFORE = :headway_before
+      private_constant :PART, :BEFORE
 
       def start(_name, _id, payload)
-        Integrations::Guard.masked(PART) { payload[:headway] = Headway.thread_account }
+        Integrations::Guard.masked(PART) { payload[BEFORE] = Headway.thread_account }
       end
 
       def finish(_name, _id, payload)
         Integrations::Guard.masked(PART) do
-          before = payload.delete(:headway)
+          before = payload.delete(BEFORE)
           after = before && Headway.thread_account
           split(before, after, payload) if after
         end

@@ -26,7 +26,7 @@ module Headway
       # A capture or a report that was not made. Its message is one line.
       class Error < Headway::Error
         def initialize(status, message)
-          super(message)
+          super(Reason.utf8(message))
           @status = status
         end
 

@@ -89,7 +89,7 @@ module Headway
       rescue Control::ClientError => error
         return if group_of(pid).nil? || !File.socket?(path)
 
-        @late[pid] = [now, error.message]
+        @late = @late.select { |_, other| now - other.first < PAUSE_S }.merge!(pid => [now, error.message])
         { pid: pid, error: error.message }
       end
 
