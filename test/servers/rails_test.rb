@@ -211,6 +211,19 @@ class RailsTest < Minitest::Test
     assert_equal ":observe\n20\n:poll\n", run.out
   end
 
+  # Rails runs what an initializer comes after first: the application's initializers, which are to find what gems have set before them.
+  def test_initializers_run_in_the_order_in_which_they_do_without
+    body = <<~RUBY
+      $order = []
+      Class.new(Rails::Railtie) { def self.name = "Later"; initializer("later") { $order << :gem } }
+      initializer("own") { $order << :own << Headway.started? }
+    RUBY
+    write("app.rb", Harness::RailsApplication.text("action_controller", body))
+    write("config/initializers/shop.rb", "$order << :application << Headway.started?")
+    run = Harness::RubyProcess.eval("require '#{@directory}/app'; Shop.initialize!; p $order, Shop.middleware.first.name")
+    assert_equal %([:gem, :application, false, :own, true]\n"Headway::Rack"\n), run.out, run
+  end
+
   def test_the_generator_writes_an_initializer_with_every_option
     write("app.rb", APP)
     run = Harness::RubyProcess.eval(<<~RUBY, env: database.merge("RAILS_ENV" => "production"))

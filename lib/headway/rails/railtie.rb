@@ -10,9 +10,10 @@ module Headway
         Rails.subscribe
       end
 
-      # The application's initializers have their say first.
-      initializer "headway.start", after: :load_config_initializers do |app|
-        Rails.start(app)
+      # The application's initializers have their say first, and before these other gems': one that came `after:` them would have Rails
+      # run them ahead of all gems that come after this one. So it is the application's own.
+      config.before_configuration do |application|
+        application.initializer("headway.start") { |app| Rails.start(app) }
       end
     end
   end
