@@ -56,6 +56,19 @@ module Headway
         @publisher ||= Work.subscribe(wanted: ->(work) { ActiveSupport::Notifications.notifier.listening?(event(work)) }) { |work| publish(work) }
       end
 
+      # Not in Log either, whose methods every controller has.
+      # @param request [ActionDispatch::Request] the one that the current thread is at
+      # @return [Float, nil] seconds; nil where nothing was measured
+      # @api private
+      def wait_of(request)
+        work = Work.current
+        return (work.waiting if work.measured?) if work&.here?
+
+        before = request.get_header(BEFORE)
+        after = before && Headway.thread_account
+        [after[1] - before[1], 0.0].max if after # started anew meanwhile, it is less than before
+      end
+
       private
 
       def given(options)
@@ -110,18 +123,9 @@ module Headway
       def append_info_to_payload(payload)
         super
         Integrations::Guard.masked(LOG_PART) do
-          wait = gvl_wait
+          wait = Rails.wait_of(request)
           payload[:gvl_wait] = wait if wait
         end
-      end
-
-      def gvl_wait
-        work = Work.current
-        return (work.waiting if work.measured?) if work&.here?
-
-        before = request.get_header(BEFORE)
-        after = before && Headway.thread_account
-        [after[1] - before[1], 0.0].max if after # started anew meanwhile, it is less than before
       end
     end
   end

@@ -224,6 +224,21 @@ class RailsTest < Minitest::Test
     assert_equal %([:gem, :application, false, :own, true]\n"Headway::Rack"\n), run.out, run
   end
 
+  # It may well take that from env["headway.request"].
+  def test_a_controller_may_have_a_method_of_any_name
+    write("app.rb", APP)
+    run = Harness::RubyProcess.eval(<<~RUBY, env: database)
+      require "#{@directory}/app"
+      require "rack/mock"
+      Shop.initialize!
+      ItemsController.define_method(:gvl_wait) { "its own" }
+      ActiveSupport::Notifications.subscribe("process_action.action_controller") { |event| p event.payload[:gvl_wait].class }
+      Rack::MockRequest.new(Shop).get("/state")
+    RUBY
+    assert_equal ["Float\n"], run.out.lines.grep(/\A(?:Float|String)$/), run
+    assert_match(/ \| GVL wait: /, run.out)
+  end
+
   def test_the_generator_writes_an_initializer_with_every_option
     write("app.rb", APP)
     run = Harness::RubyProcess.eval(<<~RUBY, env: database.merge("RAILS_ENV" => "production"))
