@@ -21,9 +21,19 @@ class FiberSchedulerBlockingTest < Minitest::Test
 
   def test_sleep_refuses_what_is_no_time
     errors = scheduled do
-      [-1, "1", Float::NAN].map { |value| assert_raises(ArgumentError, TypeError, FloatDomainError) { sleep(value) } }
+      [-1, "1", false, Float::NAN].map { |value| assert_raises(ArgumentError, TypeError, FloatDomainError) { sleep(value) } }
     end
-    assert_equal ["time interval must not be negative", "can't convert String into time interval", "NaN"], errors.map(&:message)
+    assert_equal ["time interval must not be negative", "can't convert String into time interval", "can't convert FalseClass into time interval",
+                  "NaN"], errors.map(&:message)
+  end
+
+  # Ruby hands on whatever it was given.
+  def test_less_than_no_time_is_over_at_once
+    waits = [-1, -Float::INFINITY].flat_map do |time|
+      [-> { Thread::Queue.new.pop(timeout: time) }, -> { Thread::SizedQueue.new(1).tap { |queue| queue << 1 }.push(2, timeout: time) },
+       -> { Thread.new { Fiber.blocking { sleep 0.05 } }.join(time) }]
+    end
+    assert_equal [nil] * 6, scheduled { waits.map(&:call) }
   end
 
   def test_sleep_takes_rationals_and_an_endless_sleep_can_be_ended

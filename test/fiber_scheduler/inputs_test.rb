@@ -125,6 +125,22 @@ class FiberSchedulerInputsTest < Minitest::Test
     assert_raises(IO::TimeoutError) { scheduled { reader.read(1) } }
   end
 
+  # As without a scheduler: also where nothing has to be waited for, and of an IO's own limit.
+  def test_a_wait_refuses_what_is_no_time
+    refused = [-1, -Float::INFINITY, "1", false, Float::NAN]
+    reader, writer = pipe
+    null = File.open(IO::NULL)
+    [reader, writer, null].each do |io|
+      errors = scheduled { refused.map { |value| assert_raises(ArgumentError, TypeError, RangeError) { io.wait(IO::READABLE | IO::WRITABLE, value) } } }
+      assert_equal ["time interval must not be negative"] * 2 + ["can't convert String into time interval",
+                                                                 "can't convert FalseClass into time interval", "NaN"], errors.map(&:message)
+    end
+    reader.timeout = false
+    assert_raises(TypeError) { scheduled { reader.read(1) } }
+  ensure
+    null&.close
+  end
+
   # Both fibers go on in one turn of the loop, in which the second takes longer than the first would wait.
   def test_what_comes_while_a_fiber_keeps_the_loop_from_looking_comes_in_time
     [->(reader) { reader.wait(IO::READABLE, 0.001) && reader.read_nonblock(1) }, ->(reader) { (reader.timeout = 0.001) && reader.read(1) }].each do |wait|

@@ -112,8 +112,9 @@ class FiberSchedulerSelectTest < Minitest::Test
   end
 
   def test_select_refuses_what_is_no_time
-    errors = scheduled { [-1, "1"].map { |value| assert_raises(ArgumentError, TypeError) { IO.select([], nil, nil, value) } } }
-    assert_equal ["time interval must not be negative", "can't convert String into time interval"], errors.map(&:message)
+    errors = scheduled { [-1, "1", false].map { |value| assert_raises(ArgumentError, TypeError) { IO.select([], nil, nil, value) } } }
+    assert_equal ["time interval must not be negative", "can't convert String into time interval",
+                  "can't convert FalseClass into time interval"], errors.map(&:message)
   end
 
   # epoll reports the hang-up whatever was asked for; select(2) doesn't.

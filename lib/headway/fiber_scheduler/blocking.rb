@@ -50,7 +50,7 @@ module Headway
       # @param duration [Numeric, nil] seconds
       # @raise [ArgumentError, TypeError] as Kernel#sleep
       def kernel_sleep(duration = nil)
-        block(:sleep, duration && seconds(duration))
+        block(:sleep, seconds(duration))
         true
       end
 
@@ -148,12 +148,14 @@ module Headway
       # @return [IO::Event::Timers::Handle, nil] nil: endless
       def after(duration, &action)
         duration = duration.to_f
-        return unless duration.finite?
+        return if duration.nan? || duration == Float::INFINITY
 
-        @timers.after(duration) { @due << action }
+        @timers.after([duration, 0.0].max) { @due << action }
       end
 
+      # @return [Float, nil] nil: endless
       def seconds(duration)
+        return if duration.nil?
         raise TypeError, "can't convert #{duration.class} into time interval" unless duration.respond_to?(:divmod) && duration.respond_to?(:to_f)
 
         number = duration.to_f

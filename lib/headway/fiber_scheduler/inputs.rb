@@ -14,22 +14,23 @@ module Headway
       # @param timeout [Numeric, nil] seconds; nil: the IO's own, which raises
       # @return [Integer, false] the events that are there; false when the time was over
       # @raise [IO::TimeoutError]
+      # @raise [ArgumentError, TypeError] as Kernel#sleep
       def io_wait(io, events, timeout = nil)
         return Elsewhere.io_wait(io, events, timeout) unless here?
 
+        limit = seconds(timeout.nil? ? io.timeout : timeout)
         if (ready = file_ready(io, events))
           self.yield
           return ready
         end
         fiber = Fiber.current
         waits = true
-        limit = timeout || io.timeout
         timer = after(limit) { fiber.transfer(false) if waits } if limit
         outer = @selecting[fiber]
         @selecting[fiber] = io
         look_for_closed unless @looking
         found = select_one(fiber, io, events)
-        found || look_once_more(io, events, raises: limit && !timeout)
+        found || look_once_more(io, events, raises: limit && timeout.nil?)
       ensure
         if fiber
           waits = false
@@ -44,7 +45,7 @@ module Headway
 
       # @return [Array<Array<IO>>, nil] as IO.select
       def io_select(readable, writable = nil, priority = nil, timeout = nil)
-        timeout &&= seconds(timeout)
+        timeout = seconds(timeout)
         return Elsewhere.select(readable, writable, priority, timeout) unless here?
 
         self.yield # or who asks again and again holds up everybody, the one it asks for among them
