@@ -320,6 +320,30 @@ class FiberSchedulerInputsTest < Minitest::Test
     pool&.close
   end
 
+  # Each such read would ask for the hook again, until the disk has brought what is wanted.
+  def test_a_file_that_is_not_cached_is_read_at_once_where_the_pool_hands_nothing_over
+    within = deepest = 0
+    pool = Headway::OffloadPool.new(mode: :never)
+    file do |path, content|
+      evict(path)
+      File.open(path, "rb") do |io|
+        parts = scheduled(pool:) do
+          %i[io_read io_pread].each do |hook|
+            Fiber.scheduler.define_singleton_method(hook) do |*arguments|
+              deepest = [deepest, within += 1].max
+              super(*arguments).tap { within -= 1 }
+            end
+          end
+          [io.pread(50_000, 250_000), io.read]
+        end
+        assert_equal [content[250_000..], content], parts
+      end
+    end
+    assert_equal 1, deepest
+  ensure
+    pool&.close
+  end
+
   def test_streams_are_copied
     file do |path, content|
       copied = scheduled do

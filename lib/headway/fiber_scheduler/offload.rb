@@ -27,7 +27,8 @@ module Headway
         extend(Hook) unless pool.is_a?(OffloadPool)
       end
 
-      # Called by {Native::IOHooks} for what may not be in the page cache.
+      # Called by {Native::IOHooks} for what may not be in the page cache. Where the pool has it read here (its queue is full, or nothing is
+      # handed over), Ruby must not ask for the hook again.
       #
       # @param from [Integer, nil] nil: the file's position
       # @param offset [Integer] in the buffer
@@ -37,7 +38,7 @@ module Headway
       # @return [Integer] bytes, or an error's number, negative
       def read_on_pool(io, buffer, from, offset, least, most, cached)
         span = MAXIMUM ? [offset, most] : [least, offset]
-        reading = from ? -> { buffer.pread(io, from, *span) } : -> { buffer.read(io, *span) }
+        reading = -> { Fiber.blocking { from ? buffer.pread(io, from, *span) : buffer.read(io, *span) } }
         cached.nil? || !@worker_pool.respond_to?(:run) ? measured(&reading) : @worker_pool.run(&reading)
       end
 
