@@ -134,7 +134,7 @@ write_file(struct writing *w)
     if (!error) error = write_away(w, w->dump->definitions);
     if (!error) error = write_ring(w);
     if (error) return error;
-    uint64_t lost = hw_ring_dropped(&r->ring) + w->dump->walk.missed;
+    uint64_t lost = hw_ring_dropped(&r->ring) + w->dump->walk.missed - w->dump->walk.older;
     if (!hw_write_dropped(&w->buffer, lost, r->folded) || !hw_write_end(&w->buffer)) return ENOMEM;
     return write_buffer(w);
 }

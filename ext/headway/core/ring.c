@@ -95,9 +95,14 @@ hw_ring_walk_next(struct hw_ring *ring, struct hw_ring_walk *walk, struct hw_tra
 {
     size_t read = 0;
     while (read < count && walk->next < walk->end) {
-        if (read_slot(ring, walk->next++, &events[read])) read++;
-        else walk->missed++;
+        if (read_slot(ring, walk->next++, &events[read])) {
+            read++;
+            continue;
+        }
+        walk->missed++;
+        if (read == 0 && !walk->begun) walk->older++;
     }
+    if (read > 0) walk->begun = true;
     return read;
 }
 

@@ -57,6 +57,8 @@ size_t hw_ring_take(struct hw_ring *ring, struct hw_trace_event *events, size_t 
 struct hw_ring_walk {
     uint64_t next, end;
     uint64_t missed; /* overwritten, or not finished, before they could be read */
+    uint64_t older;  /* of these, those before the first that was read: without them it begins later, and has no gap */
+    bool begun;      /* one was read */
 };
 void hw_ring_walk_start(const struct hw_ring *ring, struct hw_ring_walk *walk);
 size_t hw_ring_walk_next(struct hw_ring *ring, struct hw_ring_walk *walk, struct hw_trace_event *events, size_t count);

@@ -248,6 +248,22 @@ TEST(a_dump_has_the_newest_and_who_was_there)
     clean_up();
 }
 
+TEST(a_dump_that_begins_later_lost_nothing)
+{
+    struct hw_buffer definitions = { NULL, 0, 0 };
+    struct hw_dump dump = { .path = path, .definitions = &definitions, .now = hw_now_ns() };
+    CHECK(start(NULL, true, 1024) == 0);
+    for (unsigned i = 0; i < 5000; i++) hw_record(&recorder, HW_TRACE_READY + i % 3, 1, 0, hw_now_ns());
+    hw_ring_walk_start(&recorder.ring, &dump.walk);
+    for (unsigned i = 0; i < 100; i++) hw_record(&recorder, HW_TRACE_READY + i % 3, 1, 0, hw_now_ns());
+    CHECK(hw_recorder_announce_dump(&recorder) && hw_recorder_dump(&recorder, &dump) == 0);
+    const struct hw_analysed_process *process = read_back(path);
+    CHECK_EQUAL(1024 - 100, process->events);
+    CHECK_EQUAL(0, process->dropped);
+    CHECK(stop() == 0);
+    clean_up();
+}
+
 TEST(a_dump_that_fails_leaves_the_one_before)
 {
     uint64_t events, unwritten;
@@ -399,6 +415,7 @@ TESTS({ "a_stream_has_everything", a_stream_has_everything }, { "what_found_no_p
       { "a_disk_that_fills_up_ends_the_recording", a_disk_that_fills_up_ends_the_recording },
       { "a_file_that_the_program_closed_is_written_to_no_more", a_file_that_the_program_closed_is_written_to_no_more },
       { "a_dump_has_the_newest_and_who_was_there", a_dump_has_the_newest_and_who_was_there },
+      { "a_dump_that_begins_later_lost_nothing", a_dump_that_begins_later_lost_nothing },
       { "a_dump_that_fails_leaves_the_one_before", a_dump_that_fails_leaves_the_one_before },
       { "what_is_no_trace_is_left_alone", what_is_no_trace_is_left_alone },
       { "a_dump_goes_where_a_link_points", a_dump_goes_where_a_link_points },

@@ -126,6 +126,25 @@ TEST(a_walk_leaves_out_what_was_overwritten_meanwhile)
     CHECK_EQUAL(5, hw_ring_walk_next(&ring, &walk, read, 8));
     CHECK_EQUAL(3, read[0].value);
     CHECK_EQUAL(3, walk.missed);
+    CHECK_EQUAL(3, walk.older);
+    end();
+}
+
+TEST(a_walk_tells_gaps_from_what_was_overwritten_before_its_first)
+{
+    struct hw_ring_walk walk;
+    struct hw_trace_event read[8];
+    start(8, true);
+    for (uint32_t number = 0; number < 8; number++) push(1, number);
+    hw_ring_walk_start(&ring, &walk);
+    push(1, 8);
+    CHECK_EQUAL(2, hw_ring_walk_next(&ring, &walk, read, 2));
+    CHECK_EQUAL(1, read[0].value);
+    for (uint32_t number = 9; number < 13; number++) push(1, number);
+    CHECK_EQUAL(3, hw_ring_walk_next(&ring, &walk, read, 8));
+    CHECK_EQUAL(5, read[0].value);
+    CHECK_EQUAL(3, walk.missed);
+    CHECK_EQUAL(1, walk.older);
     end();
 }
 
@@ -256,6 +275,7 @@ TESTS({ "slots_are_24_bytes_and_rounded_up", slots_are_24_bytes_and_rounded_up }
       { "a_full_stream_drops_and_counts", a_full_stream_drops_and_counts },
       { "a_flight_keeps_the_newest", a_flight_keeps_the_newest },
       { "a_walk_leaves_out_what_was_overwritten_meanwhile", a_walk_leaves_out_what_was_overwritten_meanwhile },
+      { "a_walk_tells_gaps_from_what_was_overwritten_before_its_first", a_walk_tells_gaps_from_what_was_overwritten_before_its_first },
       { "a_child_forgets", a_child_forgets },
       { "producers_against_a_stream", producers_against_a_stream },
       { "producers_against_snapshots", producers_against_snapshots })
