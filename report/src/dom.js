@@ -22,8 +22,13 @@ export const svg = (tag, attributes = {}, ...children) => fill(document.createEl
 
 // Text in which `code` is set as code.
 export function prose(text) {
-  return text.split("`").map((part, index) => (index % 2 ? element("code", {}, part) : part))
+  return text.split("`").map((part, index) => (index % 2 ? element("code", {}, ...inWords(part)) : part))
 }
+
+// Options stay whole: a line that ends in one dash of two is no command any more.
+const OPTION = /^--?[\w-]{0,24}$/
+
+const inWords = (code) => code.split(/( )/).map((word) => (OPTION.test(word) ? element("span", { class: "nowrap" }, word) : word))
 
 // Calls back at most once per frame, however often it is asked.
 export function onceAFrame(callback) {

@@ -8,6 +8,10 @@ const SITE = /^\/.*\/([^/]+\/[^/]+:\d+)$/
 
 const NO_LANE = new Lane(0, new Float64Array(0), new Uint8Array(0))
 
+const bareNameOf = (thread) => thread.name?.replace(SITE, "$1") || `thread ${thread.number}`
+
+const taken = (thread) => `${thread.process} ${thread.name}`
+
 export class Trace {
   // Nil where the page was opened without data.
   static read() {
@@ -27,10 +31,12 @@ export class Trace {
     this.processById = new Map(this.processes.map((process) => [process.id, process]))
     this.lanes = new Map((data.lanes ?? []).map((lane) => [lane.thread, Lane.decode(bytes, lane)]))
     this.gcLanes = new Map((data.gc_lanes ?? []).map((lane) => [lane.process, Lane.decode(bytes, lane)]))
+    this.named = new Map()
     this.inProcess = new Map(this.processes.map((process) => [process.id, []]))
     for (const thread of this.threads) {
       if (!this.inProcess.has(thread.process)) this.inProcess.set(thread.process, [])
       this.inProcess.get(thread.process).push(thread)
+      this.named.set(taken(thread), (this.named.get(taken(thread)) ?? 0) + 1)
     }
     this.segments = 0
     this.end = Math.max(Math.round((data.wall_s ?? 0) * TICKS), 1)
@@ -48,9 +54,9 @@ export class Trace {
     return this.gcLanes.get(process) ?? NO_LANE
   }
 
-  // What to call a thread within its process: its name, or its number.
+  // What to call a thread within its process: its name, or its number; both, where several have that name.
   ownNameOf(thread) {
-    return thread.name?.replace(SITE, "$1") || `thread ${thread.number}`
+    return this.named.get(taken(thread)) > 1 && thread.name ? `${bareNameOf(thread)} (thread ${thread.number})` : bareNameOf(thread)
   }
 
   // With its process, where there are several.

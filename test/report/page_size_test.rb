@@ -125,6 +125,31 @@ class PageSizeTest < Minitest::Test
     assert_equal 1280, evaluate("document.documentElement.scrollWidth")
   end
 
+  def test_a_command_in_a_narrow_headline_breaks_between_words_only
+    command = "headway run --policy fair -- puma -p 9391 -t 5:5 config.ru"
+    page = Report::KnownPage.new
+    page.data[:headline] = "`GET /light` waited. With policy fair it would go first: `#{command}`. That is all."
+    (300..460).step(20) do |width|
+      open_page(page, width:, height: 800)
+      assert_equal command, text("#headline code:last-of-type")
+      broken = evaluate(<<~JS)
+        [...document.querySelectorAll('#headline code:last-of-type .nowrap')].filter((word) => word.getClientRects().length > 1).length
+      JS
+      assert_equal 0, broken, width
+      assert evaluate("document.querySelector('#headline code:last-of-type .nowrap') !== null")
+      lines = evaluate(<<~JS)
+        (() => {
+          const code = document.querySelector('#headline code:last-of-type')
+          const range = document.createRange()
+          range.setStart(code.nextSibling, 0)
+          range.setEnd(code.nextSibling, 1)
+          return [range.getBoundingClientRect().bottom, [...code.getClientRects()].at(-1).bottom]
+        })()
+      JS
+      assert_in_delta(*lines, 12, "the full stop is in a line of its own at #{width}")
+    end
+  end
+
   def test_both_colour_schemes_tell_the_states_apart
     open_page(Report::KnownPage.new)
     light = colours

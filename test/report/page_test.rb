@@ -67,6 +67,40 @@ class PageTest < Minitest::Test
     assert_equal "worker-2", whom.first.first
   end
 
+  # As in the other reports, whose headline may tell of one of them.
+  def test_threads_of_one_name_are_told_apart
+    page = Report::PageFixture.new
+    page.process
+    page.thread("pool", [[:running, 1], [:suspended, 1]])
+    page.thread("pool", [[:ready, 1], [:running, 1]])
+    page.thread("main", [[:suspended, 2]])
+    open_page(page)
+    assert_equal [["pool (thread 2)", "pool (thread 1)", 1.0]], whom
+    assert_equal ["main", "pool (thread 1)", "pool (thread 2)"], rows_of("Threads").map(&:first).sort
+    assert_equal ["main", "pool (thread 1)", "pool (thread 2)"], evaluate("[...document.querySelectorAll('#names .thread button')].map((name) => name.textContent)").sort
+    hover("pool (thread 2)", 0.5)
+    assert_equal [["pool (thread 1)", 1.0]], held_by
+  end
+
+  # Those too many to be told apart are one row, which is no time in which the GVL was free.
+  def test_says_of_other_threads_that_they_held_it
+    page = Report::KnownPage.new
+    page.define_singleton_method(:waited_for) { |id| super(id).each { |part| part[:others] = true if part[:thread].nil? } }
+    open_page(page)
+    assert_equal ["quiet", "other threads", 0.5], whom.last
+    assert_equal "other threads", evaluate("[...document.querySelectorAll('#whom tbody tr')].at(-1).children[1].textContent")
+  end
+
+  def test_a_wait_with_the_gvl_free_was_behind_nobody
+    page = Report::PageFixture.new
+    page.process
+    page.thread("late", [[:ready, 1], [:running, 1]])
+    page.thread("busy", [[:running, 0.2], [:suspended, 1.8]])
+    open_page(page)
+    assert_equal [[1, "late", 0.0, "nobody"]], rows_of("Longest waits")
+    assert_equal "nobody (GVL free), 80 %", text("#longest tbody td:last-child").tr("\u00a0", " ")
+  end
+
   def test_lists_threads_and_the_longest_waits
     open_page(Report::KnownPage.new)
     rows = rows_of("Threads")
@@ -150,5 +184,15 @@ class PageTest < Minitest::Test
     assert_equal [["Report#render", "app/report.rb:42", 3, 0.75, 6], ["JSON.generate", "app/json.rb:7", 1, 0.25, 2]],
                  rows_of("Lines that held the GVL")
     assert_equal "Report#render in Array#map", text("#lines tbody td")
+  end
+
+  # Ruby's own methods in Ruby have a line, but none that one can change: as to those in C, the line that called them counts.
+  def test_blame_is_put_down_to_no_line_of_ruby_itself
+    page = Report::KnownPage.new
+    page.data[:blame][:frames].last.update(method: "Integer#times", file: "<internal:numeric>", line: 257)
+    open_page(page)
+    assert_equal [["Report#render", "app/report.rb:42", 3, 0.75, 6], ["JSON.generate", "app/json.rb:7", 1, 0.25, 2]],
+                 rows_of("Lines that held the GVL")
+    assert_equal "Report#render in Integer#times", text("#lines tbody td")
   end
 end

@@ -1,5 +1,6 @@
-// The lines that held the GVL: blame by the innermost frame of each stack that has a line, which is where one can change
-// something; methods written in C that were running inside of it are named beside it. The flame graph says how it came there.
+// The lines that held the GVL: blame by the innermost frame of each stack that has a line where one can change something;
+// methods that are Ruby's own, in C or in Ruby, and were running inside of it are named beside it. The flame graph says how
+// it came there.
 
 import { byId, element } from "../dom.js"
 import { count, duration, percent } from "../format.js"
@@ -7,13 +8,16 @@ import { table } from "./table.js"
 
 const MOST_INSIDE = 3
 
+// What Ruby calls the files of its own Ruby: <internal:numeric>.
+const OWN = /^</
+
 export function showLines(trace) {
   const { stacks = [], frames = [] } = trace.data.blame ?? {}
   const rows = new Map()
   let total = 0
   for (const { frames: stack, weight_s, samples } of stacks) {
     total += weight_s
-    const depth = Math.max(stack.findIndex((index) => frames[index]?.line > 0), 0)
+    const depth = Math.max(stack.findIndex((index) => frames[index]?.line > 0 && !OWN.test(frames[index].file)), 0)
     const frame = frames[stack[depth]]
     if (!frame) continue
     const key = `${frame.method}\0${frame.file}\0${frame.line}`

@@ -6,6 +6,8 @@ import { count } from "../format.js"
 
 const STEP = 15
 
+export const NOBODY = "nobody (GVL free)"
+
 export function table({ name, columns, rows, sortBy, ascending = false }) {
   let order = { column: columns.find(({ title }) => title === sortBy) ?? columns[0], ascending }
   let shown = STEP
@@ -54,6 +56,6 @@ function compare(a, b) {
 // A thread's name, which leads to it in the timeline.
 export function threadLink(trace, timeline, id, index) {
   const thread = trace.byId.get(id)
-  if (!thread) return element("span", { class: "faint" }, "nobody (GVL free)")
+  if (!thread) return element("span", { class: "faint" }, NOBODY)
   return element("button", { type: "button", class: "link", title: thread.site, onclick: () => timeline.show(thread, index) }, trace.nameOf(thread))
 }
