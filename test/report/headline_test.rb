@@ -179,6 +179,16 @@ class HeadlineTest < Minitest::Test
                  headline(MadeTrace.new(threads: [heavy, light], gc: [[0, 0.5, 1.5]])))
   end
 
+  # Those too many to be told apart ran: their time is in that of the threads already.
+  def test_a_wait_for_other_threads_was_no_idle_time
+    heavy = { name: "heavy", segments: [[:running, 2.0], [:suspended, 60.0]] }
+    light = { name: "light", segments: [[:ready, 1.2], [:running, 0.1], [:suspended, 60.7]] }
+    data = MadeTrace.new(threads: [heavy, light]).to_h
+    data[:threads].last[:waited_for] = [{ thread: nil, others: true, s: 1.2 }]
+
+    assert_match(/\Alight spent 57 % of its 2\.10 s under load waiting/, Headway::Report::Headline.of(data))
+  end
+
   # Waits of microseconds, or few of them, are nothing to change a policy for.
   def test_what_is_not_worth_a_change
     brief = { name: "brief", segments: [[:ready, 0.006], [:running, 0.5], [:suspended, 1.0]] }

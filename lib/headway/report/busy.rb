@@ -35,7 +35,7 @@ module Headway
 
       # Somebody ran, or waited while nobody did: of the latter, as much as the thread that had most of it. So none waited for longer.
       def busy_s_of(threads)
-        free_s = threads.map { |thread| thread[:waited_for].sum { |part| part[:thread] ? 0.0 : part[:s] } }
+        free_s = threads.map { |thread| thread[:waited_for].sum { |part| part[:thread] || part[:others] ? 0.0 : part[:s] } }
         threads.sum { |thread| thread[:running_s] } + (free_s.max || 0.0)
       end
     end
