@@ -259,6 +259,7 @@ class AdviseTest < PredictCase
     assert_bad_usage(/only 100 such requests/, "advise", orders(100), "--slo", "p99=5ms")
     assert_bad_usage(/--max-memory is "2X": give a size/, "advise", path, "--max-memory", "2X")
     assert_bad_usage(/--max-memory needs --process-memory/, "advise", path, "--max-memory", "2G")
+    assert_bad_usage(/--process-memory needs --max-memory/, "advise", path, "--process-memory", "300M")
     assert_bad_usage(/less than one process takes/, "advise", path, "--max-memory", "1M", "--process-memory", "2M")
     assert_bad_usage(/an argument is no valid UTF-8 text/, "advise", path, "--slo", "p99=\xFF")
     assert_bad_usage(/an argument is no valid UTF-8 text/, "advise", "\xFF")

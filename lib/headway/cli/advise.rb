@@ -68,6 +68,7 @@ module Headway
 
         def processes_in(options)
           memory, each = options.values_at(:memory, :process_memory)
+          raise UsageError, "--process-memory needs --max-memory: what all processes may take, such as 2G" if each && memory.nil?
           return if memory.nil?
           raise UsageError, "--max-memory needs --process-memory: what one process takes, such as 300M (a trace doesn't say)" unless each
           raise UsageError, "--max-memory is less than one process takes (--process-memory)" if memory < each
