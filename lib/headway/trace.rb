@@ -15,7 +15,7 @@ module Headway
     class Error < Headway::Error; end
 
     # Why a trace may have no end, said of its process.
-    ENDLESS = "killed, became another program or goes on, or the file was cut"
+    ENDLESS = "killed, called exit!, became another program or goes on, or the file was cut"
 
     if Headway.supported?
       Native = Headway::Native::Traces

@@ -200,7 +200,7 @@ class PredictTest < PredictCase
     path = write(TraceEncoder.new(policy: "observe").strings(1 => "order").thread(1, "worker").events(*events))
     cautions = json_of("predict", path)["cautions"]
 
-    assert_includes cautions, "a trace has no end, as its process was killed, became another program or goes on, or the file was cut: it was read up to there"
+    assert_includes cautions, "a trace has no end, as its process was killed, called exit!, became another program or goes on, or the file was cut: it was read up to there"
     assert_includes cautions, "the trace lacks the names of 40 of 60 requests: they count as one class, (unnamed)"
   end
 

@@ -63,7 +63,7 @@ class RecorderKilledTest < Harness::RecorderTest
   def test_a_report_says_why_there_is_no_end
     running(:observe) do |pid|
       await("an event") { File.exist?(file) && File.size(file) > 200 }
-      assert_match(/^headway: warning: process #{pid}: its trace has no end: it was killed, became another program or goes on/, warnings_of_report)
+      assert_match(/^headway: warning: process #{pid}: its trace has no end: it was killed, called exit!, became another program or goes on/, warnings_of_report)
     end
   end
 

@@ -153,7 +153,7 @@ class PageTest < Minitest::Test
     page = Report::KnownPage.new(dropped: 25, events: 75, damage: { offset: 1234, what: "cut short, or still being written: no end block" })
     open_page(page)
     said = evaluate("[...document.querySelectorAll('#notices p')].map((notice) => notice.textContent)")
-    assert_match(/\AProcess 100: its trace has no end: it was killed, became another program or goes on/, said.first)
+    assert_match(/\AProcess 100: its trace has no end: it was killed, called exit!, became another program or goes on/, said.first)
     assert_match(/\AProcess 100: 25 events were dropped while recording.*guesses\.\z/, said.last)
     refute_match(/damage/i, text("#notices") + text("#processes"))
     assert_equal "cut short, or still being written: no end block, at byte 1 234", text("#processes td:last-child")

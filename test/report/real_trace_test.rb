@@ -91,7 +91,7 @@ class RealTraceTest < TraceCase
     whole = known_trace.bytes
     { whole[0...-12] => "it had written", whole[0...-40] => "it had written, without its last block, of which only a part is there",
       whole[0...-5] => "it had written, without its last block, of which only a part is there" }.each do |bytes, ending|
-      words = "process 4242: its trace has no end: it was killed, became another program or goes on, or the file was cut; " \
+      words = "process 4242: its trace has no end: it was killed, called exit!, became another program or goes on, or the file was cut; " \
               "the report is made of what #{ending}"
       targets = %w[html markdown firefox].to_h { |form| [form, File.join(@directory, "out.#{form}")] }
       result = headway("report", *targets.flat_map { |form, out| ["--#{form}", out] }, file(bytes), "--json")
@@ -101,6 +101,24 @@ class RealTraceTest < TraceCase
       targets.each_value { |out| assert_includes File.read(out), words.delete("`"), out }
       refute_match(/damaged/, result.err)
     end
+  end
+
+  # As of a server's workers that were killed: one sentence for all of them.
+  def test_many_missing_ends_are_one_note
+    directory = File.join(@directory, "workers")
+    Dir.mkdir(directory)
+    bytes = (1..5).map { |pid| TraceEncoder.new(pid: pid).events([ms(1), 1, :known, 2], [ms(2), 1, :suspended]).bytes }
+    written = bytes.each_with_index.map { |trace, i| File.binwrite(File.join(directory, "#{i + 1}.headway"), i == 4 ? trace[0...-3] : trace) }
+    assert_equal 5, written.size
+    said = "headway: warning: 5 processes (1, 2, 3 and 2 more): their traces have no end: each was killed, called exit!, became another " \
+           "program or goes on, or the file was cut; the report is made of what they had written, some without their last block, of which " \
+           "only a part is there\n"
+    err = headway("report", directory).err
+    assert_includes err.lines, said
+    refute_match(/its trace has no end/, err)
+
+    %w[4 5].each { |name| File.delete(File.join(directory, "#{name}.headway")) }
+    assert_equal 3, headway("report", directory).err.scan("its trace has no end").size
   end
 
   def test_what_is_no_trace
