@@ -20,7 +20,7 @@ module Headway
       # Of the time with the GVL: with less of it on no processor, the machine isn't what decides.
       MUCH_OFF_CPU = 0.1
       # Requests take so many times as long from their arrival on as they did once they had a thread.
-      QUEUED = 3
+      QUEUED = 2
       # Threads of servers: some of them take requests, others help.
       SERVER = /\A(?:puma |sidekiq)/
       # What the core calls threads and requests whose names the trace doesn't have.
@@ -87,15 +87,16 @@ module Headway
       # @param name [String] what that setting is called
       # @return [String, nil] why they are not what was recorded
       def queued(figures, name)
-        predicted_ms = figures.samples("mean_ms").first
+        samples_ms = figures.samples("mean_ms")
+        predicted_ms = samples_ms.first
         return if figures.setting.rate.nil? || predicted_ms.nil? # nil: too slow, or too few for a mean
         return if figures.cores < @workload.cores # which may be why
 
         recorded_ms = 1000 * @workload.kinds.sum { |kind| kind.count * kind.mean_s } / @workload.count
-        return if predicted_ms < QUEUED * recorded_ms
+        return if predicted_ms < QUEUED * recorded_ms || samples_ms.min <= recorded_ms # which requests were recorded may be why
 
         "#{name} comes out at #{predicted_ms.round} ms a #{@workload.thing}, where #{recorded_ms.round} were recorded: that many that " \
-          "come at random would wait for a thread first. #{CLOSED.capitalize}"
+          "come at random would meet more often, and wait for a thread or the GVL. #{CLOSED.capitalize}"
       end
 
       private
