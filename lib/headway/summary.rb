@@ -87,6 +87,15 @@ module Headway
           "#{format("%.#{decimals(value)}f", value)} #{unit}"
         end
 
+        # @param seconds [Float]
+        # @return [String] how long something has been there, of which seconds soon tell nothing
+        def age(seconds)
+          return duration(seconds) if seconds < 100
+
+          minutes = (seconds / 60).round
+          minutes < 120 ? "#{minutes} min" : "#{minutes / 60} h #{minutes % 60} min"
+        end
+
         # @return [String] a percentage; small ones keep a decimal
         def percent(fraction)
           value = fraction * 100

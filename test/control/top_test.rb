@@ -36,6 +36,19 @@ class TopTest < Minitest::Test
     end
   end
 
+  def test_lists_how_long_in_minutes_and_hours
+    require "headway/cli"
+    require "headway/cli/top"
+    require "headway/cli/top/process_list"
+    client = Struct.new(:pid, :stats)
+    found = { 1 => 99.0, 2 => 276.0, 3 => 612_000.0 }.map do |pid, seconds|
+      stats = { wall: seconds, policy: "fair", quantum_ms: 100, ruby: "3.4.11", process: { threads: 2, wait: { p99: 0.001 } } }
+      Headway::Control::Processes::Found.new(client.new(pid, stats), {}, "puma")
+    end
+    lines = Headway::CLI::Top::ProcessList.new(found).lines.drop(1)
+    assert_equal ["99.0 s", "5 min", "170 h 0 min"], lines.map { |line| line[/\A *\d (.*?) +fair/, 1].strip }
+  end
+
   def test_lists_nothing
     result = top
 

@@ -45,7 +45,7 @@ module Headway
         end
 
         def first_line
-          "Headway #{@stats[:headway]}, process #{@stats[:pid]}, Ruby #{@stats[:ruby]}, for #{age(@stats[:wall])}: #{@command}"
+          "Headway #{@stats[:headway]}, process #{@stats[:pid]}, Ruby #{@stats[:ruby]}, for #{Summary::Text.age(@stats[:wall])}: #{@command}"
         end
 
         def settings_line
@@ -80,13 +80,6 @@ module Headway
 
           place = " at #{file}:#{line}" if line.positive?
           [format("since Headway started: %.0f %% of the waiting behind %s", weight * 100 / blame[:weight], "#{method}#{place}")]
-        end
-
-        def age(seconds)
-          return Summary::Text.duration(seconds) if seconds < 100
-
-          minutes = (seconds / 60).round
-          minutes < 120 ? "#{minutes} min" : "#{minutes / 60} h #{minutes % 60} min"
         end
 
         def rows

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../summary"
 require_relative "../../text_width"
 
 module Headway
@@ -54,7 +55,7 @@ module Headway
           command = Summary::Text.name(found.command, 1000)
           return [found.client.pid.to_s, *["-"] * 6, "#{command} (#{stats[:error]})"] if stats[:error]
 
-          [found.client.pid.to_s, Summary::Text.duration(stats[:wall]), stats[:policy], "#{format("%g", stats[:quantum_ms])} ms",
+          [found.client.pid.to_s, Summary::Text.age(stats[:wall]), stats[:policy], "#{format("%g", stats[:quantum_ms])} ms",
            stats[:process][:threads].to_s, Summary::Text.duration(stats[:process][:wait][:p99]), stats[:ruby], command]
         end
       end
