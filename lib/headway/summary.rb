@@ -80,7 +80,8 @@ module Headway
         # @return [String] three significant digits and a unit
         def duration(seconds)
           return "-" if seconds.nil?
-          return "0" if seconds < 1e-6
+          return "0" if seconds <= 0
+          return "<1 µs" if seconds < 1e-6
 
           scale, unit = UNITS.find { |size, _| seconds >= size * 0.9995 } || UNITS.last
           value = seconds / scale
