@@ -20,15 +20,18 @@ export const element = (tag, attributes = {}, ...children) => fill(document.crea
 
 export const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children)
 
-// Text in which `code` is set as code.
+// Text in which `code` is set as code. A figure stays with its unit, and an option is whole: a line that ends in one dash of
+// two is no command any more.
 export function prose(text) {
-  return text.split("`").map((part, index) => (index % 2 ? element("code", {}, ...inWords(part)) : part))
+  return text.split("`").flatMap((part, index) => (index % 2 ? element("code", {}, ...kept(part, / /, OPTION)) : kept(part, FIGURE, FIGURE)))
 }
 
-// Options stay whole: a line that ends in one dash of two is no command any more.
+const FIGURE = /\d[\d.]* (?:%|s|ms|µs)(?!\w)/
 const OPTION = /^--?[\w-]{0,24}$/
 
-const inWords = (code) => code.split(/( )/).map((word) => (OPTION.test(word) ? element("span", { class: "nowrap" }, word) : word))
+// What the text is split into, with what is between; of both, what matches is in one line.
+const kept = (text, separator, pattern) =>
+  text.split(new RegExp(`(${separator.source})`)).map((part) => (pattern.test(part) ? element("span", { class: "nowrap" }, part) : part))
 
 // Calls back at most once per frame, however often it is asked.
 export function onceAFrame(callback) {

@@ -49,6 +49,14 @@ class PageTest < Minitest::Test
     assert_equal 3, evaluate("[...document.querySelectorAll('.bucket')].reduce((sum, bar) => sum + +bar.dataset.count, 0)")
   end
 
+  def test_a_figure_in_the_headline_stays_with_its_unit
+    page = Report::KnownPage.new
+    page.data[:headline] = "`GET /5 s` spent 38 % of its 15.4 s waiting; 99 % of 1.00 ms or 3 µs, 4 more threads."
+    open_page(page)
+    assert_equal page.data[:headline].delete("`"), text("#headline")
+    assert_equal ["38 %", "15.4 s", "99 %", "1.00 ms", "3 µs"], evaluate("[...document.querySelectorAll('#headline .nowrap')].map((part) => part.textContent)")
+  end
+
   def test_whole_minutes_have_no_sixtieth_second
     { 599.4 => "599 s", 659.4 => "10 min 59 s", 659.7 => "11 min 0 s", 3_600 => "60 min 0 s" }.each do |seconds, said|
       open_page(Report::KnownPage.new.tap { |page| page.data[:wall_s] = seconds })
