@@ -30,6 +30,7 @@ end
 
 require_relative "forks"
 require_relative "fiber_scheduler/blocking"
+require_relative "fiber_scheduler/connecting"
 require_relative "fiber_scheduler/elsewhere"
 require_relative "fiber_scheduler/failures"
 require_relative "fiber_scheduler/inputs"

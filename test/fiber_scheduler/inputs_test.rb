@@ -413,9 +413,45 @@ class FiberSchedulerInputsTest < Minitest::Test
     assert_equal ["127.0.0.1"], Headway::FiberScheduler.new.address_resolve("127.0.0.1%lo")
   end
 
+  # Ruby 3.4's own way to look at slow names: it waits for them where it is.
+  SLOW_NAMES = RUBY_VERSION >= "3.4" ? { test_mode_settings: { delay: { ipv4: 500, ipv6: 500 } } }.freeze : {}.freeze
+
+  def test_a_name_that_is_looked_up_for_a_connection_holds_nobody_up
+    ticks = received = nil
+    listening do |port|
+      looping do
+        Fiber.schedule { received = TCPSocket.new("localhost", port, **SLOW_NAMES).read }
+        Fiber.schedule { ticks = 0.step.find { sleep(0.005) && received } }
+      end
+    end
+    assert_equal "hello", received
+    assert_operator ticks, :>, 20 unless SLOW_NAMES.empty?
+  end
+
+  def test_a_connection_to_a_name_can_be_given_up_and_fails_as_ever
+    errors = listening do |port|
+      scheduled do
+        [assert_raises(Timeout::Error) { Timeout.timeout(0.01) { TCPSocket.new("localhost", port, **SLOW_NAMES) && sleep } },
+         assert_raises(Errno::ECONNREFUSED) { TCPSocket.new("localhost", 1) }]
+      end
+    end
+    assert_includes errors.last.backtrace.join("\n"), "#{__FILE__}:#{__LINE__ - 3}:"
+    assert_empty ours
+  end
+
   private
 
   def pipe = IO.pipe
+
+  # @yieldparam port [Integer] where everybody is told hello
+  def listening
+    server = TCPServer.new("localhost", 0)
+    thread = Thread.new { loop { server.accept.tap { |socket| socket << "hello" }.close } }
+    yield server.addr[1]
+  ensure
+    thread&.kill&.join
+    server&.close
+  end
 
   def ours = Thread.list.select { |thread| thread.backtrace.to_a.any? { |line| line.include?("on_thread") } }
 
