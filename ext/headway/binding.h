@@ -80,6 +80,9 @@ void hw_keep_error_init(VALUE native);
 /* io_hooks.c */
 void hw_io_hooks_init(VALUE native);
 
+/* address_hook.c */
+void hw_address_hook_init(VALUE native);
+
 /* interrupt_hook.c */
 void hw_interrupt_hook_init(VALUE native);
 

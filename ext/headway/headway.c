@@ -241,6 +241,7 @@ Init_headway(void)
     hw_poll_set_init(native);
     hw_keep_error_init(native);
     hw_io_hooks_init(native);
+    hw_address_hook_init(native);
     hw_interrupt_hook_init(native);
     hw_offload_init(native);
     hw_operation_init(native);

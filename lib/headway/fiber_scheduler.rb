@@ -63,7 +63,7 @@ module Headway
     include Inputs
     include Offload
     include Processes
-    include Native::InterruptHook if Headway.supported? # above Blocking's, which it asks
+    include Native::AddressHook, Native::InterruptHook if Headway.supported? # above Processes' and Blocking's, which they ask
 
     # Longest wait in one turn of the loop: some selectors cannot count further.
     LONGEST_WAIT = 86_400.0

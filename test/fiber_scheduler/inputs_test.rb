@@ -413,6 +413,21 @@ class FiberSchedulerInputsTest < Minitest::Test
     assert_equal ["127.0.0.1"], Headway::FiberScheduler.new.address_resolve("127.0.0.1%lo")
   end
 
+  # Of a name Ruby hands on what it was given.
+  def test_a_name_may_be_what_becomes_a_string
+    name = Object.new
+    name.define_singleton_method(:to_str) { "localhost" }
+    assert_includes %w[127.0.0.1 ::1], scheduled { Addrinfo.tcp(name, 80).ip_address }
+  end
+
+  def test_an_address_keeps_its_interface_and_takes_services_by_name
+    asked = ["fe80::1%#{Socket.getifaddrs.first.name}", "127.0.0.1", "::1"].product([80, "http"])
+    answers = lambda do
+      asked.map { |host, service| Addrinfo.tcp(host, service).then { |address| [address.ip_address, address.ip_port] } rescue $!.message } # rubocop:disable Style/RescueModifier
+    end
+    assert_equal answers.call, scheduled(&answers)
+  end
+
   # Ruby 3.4's own way to look at slow names: it waits for them where it is.
   SLOW_NAMES = RUBY_VERSION >= "3.4" ? { test_mode_settings: { delay: { ipv4: 500, ipv6: 500 } } }.freeze : {}.freeze
 

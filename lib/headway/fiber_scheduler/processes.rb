@@ -34,12 +34,12 @@ module Headway
         on_thread { Elsewhere.process_wait(pid, flags) }
       end
 
-      # The system's resolver, on a thread: it may block as long as it likes.
+      # The system's resolver, on a thread: it may block as long as it likes. ({Native::AddressHook} leaves addresses to Ruby.)
       #
-      # @param host [String] perhaps with the interface's name: fe80::1%eth0
+      # @param host [String, #to_str] perhaps with the interface's name: fe80::1%eth0
       # @return [Array<String>] addresses
       def address_resolve(host)
-        on_thread { addresses(host[/\A[^%]+/]) }
+        on_thread { addresses(host.to_str[/\A[^%]+/]) }
       end
 
       private
