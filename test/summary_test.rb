@@ -63,6 +63,15 @@ class SummaryTest < Minitest::Test
     assert_includes summary([pool, crunch]), "(87.0 s of 306 s); crunch kept others waiting most (90.0 s)."
   end
 
+  # Of a pool too large to be told apart it isn't known what its threads caused: most, most likely.
+  def test_who_kept_others_waiting_most_is_told_where_it_is_known_only
+    pool = thread("job", running: 0.8, ready: 160.0, suspended: 100.0, caused: nil, count: 300)
+    main = thread("main", running: 0.1, caused: 7.3)
+
+    assert_includes summary([pool, main], ready: 160.0), "job (300 threads) waited 61 % of its time for the GVL (160 s of 261 s).\n"
+    assert_includes summary([pool, main.merge(caused: 90.0)], ready: 160.0), "(160 s of 261 s); main kept others waiting most (90.0 s).\n"
+  end
+
   # Stock Ruby keeps such a thread waiting for so long that it is hardly ever suspended.
   def test_a_starved_thread_is_not_taken_for_a_computing_one
     text = summary([thread("io", running: 0.001, ready: 9.5, suspended: 0.3), thread("crunch", running: 9.5, suspended: 0.0)],

@@ -120,14 +120,14 @@ ended_array(void)
     for (struct hw_ended *ended = hw_runtime.ended; ended; ended = ended->next) {
         pthread_mutex_lock(&hw_runtime.lock);
         struct hw_figures copy = hw_figures_of(&ended->account);
-        uint64_t threads = ended->threads, caused_ns = ended->caused_ns;
+        uint64_t threads = ended->threads, caused_ns = ended->caused_ns, untold = ended->untold;
         pthread_mutex_unlock(&hw_runtime.lock);
         if (threads == 0) continue;
         VALUE hash = rb_hash_new();
         hw_set(hash, "name", hw_cstr(ended->name));
         hw_set_number(hash, "count", threads);
         set_account(hash, &copy);
-        hw_set(hash, "caused", hw_seconds(caused_ns));
+        hw_set(hash, "caused", untold ? Qnil : hw_seconds(caused_ns));
         rb_ary_push(rows, hash);
     }
     return rows;

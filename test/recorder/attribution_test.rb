@@ -60,6 +60,23 @@ class AttributionTest < Harness::RecorderTest
     end
   end
 
+  # What those caused that share a slot nobody knows apart, nor what all of their name did.
+  def test_what_too_many_threads_caused_is_unknown_when_they_have_ended_too
+    with_headway(:observe) do
+      few = Array.new(2) { Thread.new { compute(0.02) }.tap { |thread| thread.name = "few" } }
+      few.each(&:join)
+      over = false
+      crowd = Array.new(100) { Thread.new { sleep 0.01 until over; compute(0.001) }.tap { |thread| thread.name = "crowd" } }
+      assert_operator Headway.stats[:threads].count { |row| row[:name] == "crowd" && row[:caused].nil? }, :>, 30
+      over = true
+      crowd.each(&:join)
+      rows = Headway.stats[:threads].to_h { |row| [row[:name], row] }
+      assert_equal [2, 100], [rows["few"][:count], rows["crowd"][:count]]
+      assert_kind_of Float, rows["few"][:caused]
+      assert_nil rows["crowd"][:caused]
+    end
+  end
+
   def test_one_threads_row
     with_headway(:fair_signal) do
       beside_cpu_threads(1) do |_, threads|

@@ -29,7 +29,8 @@ hw_record_retire(struct hw_runtime *rt, struct hw_thread *thread)
     if (thread->ended) {
         hw_account_merge(&thread->ended->account, &thread->account);
         thread->ended->threads++;
-        if (thread->waits.slot != HW_SLOT_OTHERS) thread->ended->caused_ns += rt->scheduler.attribution.caused_ns[thread->waits.slot];
+        if (thread->waits.slot == HW_SLOT_OTHERS) thread->ended->untold++;
+        else thread->ended->caused_ns += rt->scheduler.attribution.caused_ns[thread->waits.slot];
     }
     hw_record_disown(rt, thread); /* another thread may have its address next */
     thread->next = rt->spare;
@@ -207,7 +208,7 @@ hw_runtime_reset_locked(struct hw_runtime *rt, uint64_t now)
     }
     for (struct hw_ended *ended = rt->ended; ended; ended = ended->next) {
         hw_account_reset(&ended->account);
-        ended->threads = ended->caused_ns = 0;
+        ended->threads = ended->caused_ns = ended->untold = 0;
     }
     hw_account_reset(&scheduler->account);
     hw_attribution_reset(&scheduler->attribution, scheduler->threads, now);

@@ -48,7 +48,8 @@ struct hw_ended {
     struct hw_ended *next;
     char name[96];
     uint64_t threads;
-    uint64_t caused_ns; /* waits of others while these held the GVL */
+    uint64_t caused_ns; /* waits of others while these held the GVL, but for ... */
+    uint64_t untold;    /* ... so many of them, of which that isn't known: they shared a slot */
     struct hw_account account;
 };
 

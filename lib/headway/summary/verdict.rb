@@ -99,6 +99,12 @@ module Headway
         caused.all? ? [@process[:ready] - caused.sum, 0.0].max : 0.0
       end
 
+      # Of all waits, what threads caused that are too many to be told apart, or nobody.
+      def untold_s
+        told, untold = @threads.map { |thread| thread[:caused] }.partition { |caused| caused }
+        untold.empty? ? 0.0 : @process[:ready] - told.sum
+      end
+
       def free? = @free_s > (1 - CAUSED) * @process[:ready]
 
       def waking?(thread)
@@ -129,7 +135,7 @@ module Headway
 
         others = @threads.reject { |thread| (thread.equal?(waiter) && thread[:count] == 1) || thread[:caused].nil? }
         most = others.max_by { |thread| thread[:caused] }
-        return "" unless most && most[:caused] >= SLIGHT_S
+        return "" unless most && most[:caused] >= [SLIGHT_S, untold_s].max
 
         # Threads that share a row wait for one another, too.
         whom = most.equal?(waiter) ? "they kept one another and others" : "#{Table.label(most)} kept others"
