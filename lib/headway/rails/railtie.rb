@@ -10,11 +10,9 @@ module Headway
         Rails.subscribe
       end
 
-      # The application's initializers have their say first, and before these other gems': one that came `after:` them would have Rails
-      # run them ahead of all gems that come after this one. So it is the application's own.
-      config.before_configuration do |application|
-        application.initializer("headway.start") { |app| Rails.start(app) }
-      end
+      # The application's initializers have their say first, and before these all gems': one that came `after:` them would have Rails
+      # run them ahead of the gems that come after this one. So it is the application's own.
+      ::Rails::Application.initializer("headway.start") { |app| Rails.start(app) }
     end
   end
 end
