@@ -346,6 +346,25 @@ class RailsTest < Minitest::Test
     assert_equal 1, run.err.lines.grep(/headway/).size, run
   end
 
+  # An application's own event may have such a name, and another payload.
+  def test_an_event_may_have_any_payload
+    write("app.rb", APP)
+    run = Harness::RubyProcess.eval(<<~RUBY, env: database)
+      require "#{@directory}/app"
+      Shop.initialize!
+      payloads = ["text", [], 7, nil, Struct.new(:key).new(1), Hash.new { |_, key| raise key.inspect }, Hash.new { |hash, key| hash[key] = [] }]
+      exercise = -> { p(payloads.map { |payload| ActiveSupport::Notifications.instrument("cache_warm.active_support", payload) { payload.class } }) }
+      exercise.call
+      Headway::Recorder.start(file: "#{@directory}/out.headway")
+      exercise.call
+      Headway::Recorder.stop
+      p payloads.last
+    RUBY
+    payloads = "[String, Array, Integer, NilClass, #<Class:0x>, Hash, Hash]\n"
+    assert_equal "#{payloads * 2}{}\n", run.out.gsub(/0x\h+/, "0x"), run
+    assert_empty run.err
+  end
+
   # ActiveSupport tells subscribers kind after kind, in the order in which the first of each came: all of some are told before ours.
   def test_a_query_s_account_is_whole_or_not_there
     write("app.rb", APP)

@@ -11,13 +11,13 @@ module Headway
       private_constant :WHOLE, :VIEWS
 
       def start(name, _id, payload)
-        return if !Recorder.recording? || payload.frozen? # where there is no place for the mark nobody would end it
+        return unless Recorder.recording? && payload.is_a?(Hash) && !payload.frozen? # without a place for the mark nobody would end it
 
         Integrations::Guard.masked("Headway's markers") { payload[:headway_mark] = begin_span(name, text(name, payload)) }
       end
 
       def finish(_name, _id, payload)
-        return unless payload[:headway_mark]
+        return unless payload.is_a?(Hash) && payload.key?(:headway_mark) # it may be anything, and a Hash make up what it is asked for
 
         Integrations::Guard.masked("Headway's markers") { Native.end_mark(payload.delete(:headway_mark), nil) }
       end
