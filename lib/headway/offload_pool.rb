@@ -289,7 +289,8 @@ module Headway
     def start
       @pid = Process.pid
       @lock = Mutex.new
-      @pending = Thread::SizedQueue.new(@queue)
+      @pending = Thread::SizedQueue.new(@queue + @workers)
+      @working = 0
       @line = Line.new
       @vacancies = Vacancies.new
       @threads = {}.compare_by_identity # thread => the job it runs
