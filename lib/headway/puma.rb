@@ -61,10 +61,13 @@ module Headway
         log.log("* Headway #{VERSION}: policy #{Headway.policy}, quantum #{Headway.quantum_ms} ms, preempt #{Headway.preempt}")
       end
 
-      # A server begins to serve the application in this process: the single one or a worker.
+      # A server begins to run in this process. Only the launcher's own, the single one or a worker's, serves the application on what the
+      # launcher has bound; pumactl's, a metrics exporter's and one that a test runs have sockets of their own.
       # @param server [::Puma::Server]
       # @return [void]
       def serve(server)
+        return unless @launcher && server.binder.equal?(@launcher.binder)
+
         Integrations::Guard.guard("Headway in Puma") { @log&.start }
         Integrations::Guard.guard("autotune in Puma") { tune(server, @options[:autotune]) if @options[:autotune] }
       end
@@ -120,12 +123,8 @@ module Headway
 
     # In front of Puma::Server: joins what Headway knows to what Puma tells of itself.
     module Server
-      # What Puma calls the threads of the server that pumactl asks, which runs in a cluster's master, too.
-      CONTROL = "ctl"
-      private_constant :CONTROL
-
-      def run(*arguments, **options)
-        Puma.serve(self) unless options[:thread_name] == CONTROL
+      def run(*, **)
+        Puma.serve(self)
         super
       end
 

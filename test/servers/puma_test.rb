@@ -134,6 +134,47 @@ class PumaTest < Minitest::Test
     assert_match(/\A\{:?quantum_ms(?:=>|: )100(?:\.0)?\}\z/, get(@port, "/tuning").body) # the one knob
   end
 
+  # As metrics exporters do, in a cluster's master, too.
+  OTHER_SERVER = <<~RUBY
+    after_booted do
+      other = Puma::Server.new(->(_) { [200, {}, []] }, nil, min_threads: 0, max_threads: 1, log_writer: Puma::LogWriter.null)
+      other.add_tcp_listener("127.0.0.1", 0)
+      other.run
+      puts "another server runs"
+    end
+  RUBY
+
+  def test_autotune_tunes_the_application_s_server_beside_another_one
+    puma("autotune: true", OTHER_SERVER)
+    @puma.await_output(/another server runs/)
+    assert_match(/threads(?:=>|: )3\b/, get(@port, "/tuning").body)
+  end
+
+  def test_the_master_has_no_line_in_the_log_for_a_server_of_its_own
+    puma("log_interval: 0.2", "workers 2", OTHER_SERVER, *CLUSTER)
+    @puma.await_output(/another server runs/)
+    @puma.await("several lines of a worker") { @puma.output.scan(/\[\d+\] headway: \d+ s/).tally.values.max.to_i > 3 }
+    refute_match(/\[#{@puma.pid}\] headway: \d+ s/, @puma.output)
+  end
+
+  # As Capybara does, which reads config/puma.rb and starts none of its plugins.
+  def test_a_server_of_a_configuration_that_nobody_launched_is_left_alone
+    write("config.rb", "plugin :headway\nheadway autotune: true, log_interval: 60\n")
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway"
+      require "puma"
+      require "puma/server"
+      Puma::Configuration.new(config_files: [#{File.join(@directory, "config.rb").inspect}]).clamp
+      Headway.start
+      server = Puma::Server.new(->(_) { [200, {}, []] }, nil, log_writer: Puma::LogWriter.null)
+      server.add_tcp_listener("127.0.0.1", 0)
+      server.run
+      p Headway::Autotune.current.nil?, Thread.list.filter_map(&:name).grep(/headway/)
+      server.stop(true)
+    RUBY
+    assert_equal ["true\n[]\n", ""], [run.out, run.err], run
+  end
+
   def test_autotune_is_off_by_the_environment
     puma("autotune: true", env: { "HEADWAY_AUTOTUNE" => "0" })
     assert_equal "[]", get(@port, "/tuned").body
