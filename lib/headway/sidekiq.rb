@@ -49,8 +49,21 @@ module Headway
 
       # Once, however often it is installed: the last one's options count.
       def listen(config)
-        config.on(:startup) { Integrations::Guard.guard("Headway::Sidekiq") { start(config, *@installed[config]) } }
+        config.on(:startup) do
+          Integrations::Guard.guard("Headway::Sidekiq") { join_capsules(config, @installed[config].first) }
+          Integrations::Guard.guard("Headway::Sidekiq") { start(config, *@installed[config]) }
+        end
         at_end(config) { Integrations::Guard.guard("Headway::Sidekiq") { stop(*@installed[config]) } }
+      end
+
+      # In Sidekiq 7 a capsule's jobs go through a chain of its own, a copy of the one there was when somebody first asked for it: that may
+      # have been before us.
+      def join_capsules(config, options)
+        return unless config.respond_to?(:capsules) # before Sidekiq 7
+
+        config.capsules.each_value do |capsule|
+          capsule.server_middleware { |chain| chain.prepend(Middleware, options.fetch(:sample, 1)) unless chain.exists?(Middleware) }
+        end
       end
 
       def start(config, options, log)

@@ -195,6 +195,30 @@ class SidekiqTest < Minitest::Test
     assert_equal "[1, 1]\n[Headway::Sidekiq::Middleware]\n1\n2\n", run.out, run
   end
 
+  # Whose jobs Sidekiq 7 sends through that alone.
+  def test_a_capsule_that_has_had_middleware_of_its_own_before
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway"
+      require "sidekiq"
+      require "sidekiq/capsule"
+      require "logger"
+      class Own
+        include Sidekiq::ServerMiddleware
+        def call(*) = yield
+      end
+      config = Sidekiq::Config.new
+      config.logger = Logger.new(IO::NULL)
+      config.capsule("before") { |capsule| capsule.server_middleware { |chain| chain.add(Own) } }
+      Headway::Sidekiq.install(config, sample: 0.5)
+      config.capsule("after") { |capsule| capsule.server_middleware { |chain| chain.add(Own) } }
+      config.server_middleware { |chain| chain.add(Own) }
+      config.capsule("plain")
+      config[:lifecycle_events][:startup].each(&:call)
+      config.capsules.each_value { |capsule| p capsule.server_middleware.map { |entry| entry.klass } }
+    RUBY
+    assert_equal ["[Headway::Sidekiq::Middleware, Own]"] * 3, run.out.lines.map(&:chomp), run
+  end
+
   def test_an_option_that_is_not_there_is_named_in_one_line
     sidekiq("{ quantum: 50 }", await: false)
     refute_predicate @sidekiq.wait, :success?
