@@ -48,6 +48,22 @@ class PumaRacesTest < Minitest::Test
     assert_equal "[12, true, 0, false]\n", run.out, run
   end
 
+  # Of Rails, for one, among whose models there may be a Puma.
+  def test_a_puma_of_the_application_s_own_is_loaded_when_that_asks_for_it
+    write("puma.rb", "$loaded = true\nclass Puma\nend\n")
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway"
+      autoload :Puma, #{File.join(@directory, "puma.rb").inspect}
+      Headway.start
+      Thread.new { }.join
+      p $loaded
+      Puma
+      Thread.new { }.join
+      p $loaded, Headway.notices
+    RUBY
+    assert_equal "nil\ntrue\n[]\n", run.out, run
+  end
+
   # Beside processes that compute, which may have the processor when the handler is about to leave its write; without Headway a few of
   # these hang.
   def test_told_to_stop_by_a_signal_it_stops

@@ -53,9 +53,10 @@ module Headway
 
         private
 
-        # On threads of the program, where somebody may raise into them; defined?(A::B) would drop that, too.
+        # On threads of the program, where somebody may raise into them; defined?(A::B) would drop that, too. A Puma that is to be loaded
+        # at its first use is the application's own class: that is not for us to load.
         def join
-          return unless Object.const_defined?(:Puma)
+          return unless Object.const_defined?(:Puma) && !Object.autoload?(:Puma)
 
           Guard.masked("Puma's races") { put_in_front }
         end
