@@ -53,10 +53,10 @@ module Headway
         @launcher = launcher
         log = @log_writer = launcher.respond_to?(:log_writer) ? launcher.log_writer : launcher.events # before Puma 6
         Integrations::Guard.guard("the number of Puma's worker") { number_workers(launcher) }
-        interval = @options[:log_interval]
-        @log = Integrations::Log.new(interval) { |line| log.log(line) } if interval && Headway.supported?
         return unless Headway.start(**Integrations::Options.start(@options))
 
+        interval = @options[:log_interval]
+        @log = Integrations::Log.new(interval) { |line| log.log(line) } if interval
         Integrations::Recording.start(@options[:recorder]) if @options[:recorder]
         log.log("* Headway #{VERSION}: policy #{Headway.policy}, quantum #{Headway.quantum_ms} ms, preempt #{Headway.preempt}")
       end
@@ -66,10 +66,20 @@ module Headway
       # @param server [::Puma::Server]
       # @return [void]
       def serve(server)
-        return unless @launcher && server.binder.equal?(@launcher.binder)
+        return unless own?(server)
 
         Integrations::Guard.guard("Headway in Puma") { @log&.start }
         Integrations::Guard.guard("autotune in Puma") { tune(server, @options[:autotune]) if @options[:autotune] }
+      end
+
+      # A server has ended: its process, where a program started Puma, may go on.
+      # @param server [::Puma::Server]
+      # @return [void]
+      def leave(server)
+        return unless own?(server)
+
+        Integrations::Guard.guard("Headway in Puma") { @log&.stop }
+        Integrations::Guard.guard("autotune in Puma") { Autotune.stop if @options[:autotune] }
       end
 
       # @return [Hash{Symbol => Integer}] whole numbers, as workers can tell their master no others
@@ -84,6 +94,10 @@ module Headway
       end
 
       private
+
+      def own?(server)
+        @launcher && server.binder.equal?(@launcher.binder)
+      end
 
       # Where there are workers; elsewhere Puma would warn of it. The application's own hook comes later, and has the last word.
       def number_workers(launcher)
@@ -126,6 +140,13 @@ module Headway
       def run(*, **)
         Puma.serve(self)
         super
+      end
+
+      # All that the server's thread does.
+      def handle_servers
+        super
+      ensure
+        Puma.leave(self)
       end
 
       # @return [Range] how many threads it was configured with, whatever a knob has made of it since

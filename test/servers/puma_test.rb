@@ -23,6 +23,7 @@ class PumaTest < Minitest::Test
       when "/fails" then raise "oops"
       when "/close" then [200, {}, Enumerator.new { |out| out << "sent" }.tap { |body| def body.close = raise(IOError, "close failed") }]
       when "/breaks" then [200, {}, Enumerator.new { |out| (out << "sent") && raise("broke off") }]
+      when "/threads" then [200, {}, [Thread.list.filter_map(&:name).grep(/headway/).inspect]]
       when "/works" then [200, {}, [$works.inspect]]
       when "/file"
         File.write("export", "first\\nsecond\\n")
@@ -175,6 +176,32 @@ class PumaTest < Minitest::Test
     assert_equal ["true\n[]\n", ""], [run.out, run.err], run
   end
 
+  def test_a_puma_that_a_program_started_leaves_nothing_at_work_when_it_ends
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway"
+      require "puma"
+      require "puma/launcher"
+      config = Puma::Configuration.new do |puma|
+        puma.bind "tcp://127.0.0.1:0"
+        puma.app(->(_) { [200, {}, []] })
+        puma.plugin :headway
+        puma.headway autotune: true, log_interval: 60
+      end
+      2.times do
+        launcher = Puma::Launcher.new(config, log_writer: Puma::LogWriter.null)
+        booted = Queue.new
+        launcher.events.after_booted { booted << true }
+        thread = Thread.new { launcher.run }
+        booted.pop
+        ours = Thread.list.select { |each| each.name.to_s.include?("headway") }
+        launcher.stop
+        thread.join
+        p ours.map { |each| [each.name, !each.join(5).nil?] }.sort, Headway::Autotune.current.nil?
+      end
+    RUBY
+    assert_equal %([["headway autotune", true], ["headway log", true]]\ntrue\n) * 2, run.out, run
+  end
+
   def test_autotune_is_off_by_the_environment
     puma("autotune: true", env: { "HEADWAY_AUTOTUNE" => "0" })
     assert_equal "[]", get(@port, "/tuned").body
@@ -233,6 +260,7 @@ class PumaTest < Minitest::Test
   def test_off_by_the_environment
     puma("log_interval: 0.1", env: { "HEADWAY" => "0" })
     assert_match(/false\z/, get(@port, "/pid").body)
+    assert_equal "[]", get(@port, "/threads").body
     assert_equal "hello", get(@port).body
     assert_empty statistics.keys.grep(/headway/)
   end
