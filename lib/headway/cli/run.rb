@@ -77,7 +77,7 @@ module Headway
             parser.on("--policy P", "fair (default), quantum (time slices only),", "or observe (measures only), whatever the program says") do |value|
               options[:policy] = Settings.policy(value, from: "--policy")
             end
-            parser.on("--quantum MS", "time slice of CPU-bound threads, milliseconds (100),","where the program gives none") do |value|
+            parser.on("--quantum MS", "time slice of CPU-bound threads, milliseconds (100),", "where the program gives none") do |value|
               options[:quantum_ms] = Settings.quantum_ms(value, from: "--quantum")
             end
             parser.on("--preempt HOW", "signal (default) or poll, likewise") do |value|
