@@ -289,8 +289,7 @@ module Headway
     def start
       @pid = Process.pid
       @lock = Mutex.new
-      @pending = Thread::SizedQueue.new(@queue + @workers)
-      @working = 0
+      @pending = Thread::SizedQueue.new(@queue)
       @line = Line.new
       @vacancies = Vacancies.new
       @threads = {}.compare_by_identity # thread => the job it runs

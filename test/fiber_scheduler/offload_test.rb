@@ -36,26 +36,6 @@ class FiberSchedulerOffloadTest < Minitest::Test
     assert_equal HANDED_OVER, pool.calls.positive?
   end
 
-  # The queue is for those that wait for a worker. All of these come before the first worker that was woken has begun.
-  def test_idle_workers_take_jobs_beside_the_queue
-    pool = Headway::OffloadPool.new(workers: 4, queue: 1, full: :raise)
-    2.times do # the second time the workers are there
-      outcomes = []
-      looping(pool:) do
-        gate = Thread::Queue.new
-        5.times { Fiber.schedule { outcomes << pool.run { gate.pop } } }
-        Fiber.schedule do
-          sleep 0.001 until pool.stats.values_at(:workers, :queued) == [4, 1]
-          outcomes << assert_raises(Headway::OffloadPool::FullError) { pool.run { nil } }.class
-          5.times { gate << :done }
-        end
-      end
-      assert_equal [Headway::OffloadPool::FullError] + [:done] * 5, outcomes
-    end
-  ensure
-    pool&.close
-  end
-
   def test_what_is_no_pool_is_refused
     error = assert_raises(ArgumentError) { Headway::FiberScheduler.new(pool: 3) }
     assert_equal "pool is 3: give true, nil, or one that can be called", error.message

@@ -69,14 +69,9 @@ module Headway
         end
       end
 
-      # The job unless this worker was killed: it is none any more. In the queue is room for who waits, and for whom an idle worker was
-      # woken that has yet to come.
+      # Unless this worker was killed: it is none any more.
       def note(job)
-        @lock.synchronize do
-          @threads[Thread.current] = job if @threads.key?(Thread.current)
-          @working = job ? @working + 1 : [@working - 1, 0].max # a forked child began at none
-          @pending.max = @queue + [@workers - @working, 0].max
-        end
+        @threads[Thread.current] = job if @threads.key?(Thread.current)
       end
 
       # For each job that was queued one worker comes, and the line says which job it takes. But a job that has been queued and has yet
