@@ -82,6 +82,14 @@ module Headway
         nil
       end
 
+      # Prints one JSON object, with what each of them has.
+      # @param answer [Hash] its members
+      # @return [void]
+      def print_json(**answer)
+        require "json"
+        puts JSON.pretty_generate(headway: VERSION, schema: 1, **answer)
+      end
+
       private
 
       def dispatch(name = nil, *arguments)

@@ -26,8 +26,8 @@ module Headway
       # @option given [Integer] :events the ring's size, 24 bytes each; rounded up to a power of two; 100,000,000 at most
       # @option given [:stream, :flight, nil] :mode default: stream with a file, else flight
       # @option given [Numeric, nil] :seconds mode flight leaves out of a dump what is older than so many seconds, 0.001 to 86,400
-      # @option given [Numeric, nil] :wait_threshold seconds, 0.001 to 3,600; mode flight dumps when a wait has lasted that long, while it lasts. A native
-      #   thread does it, which needs no GVL
+      # @option given [Numeric, nil] :wait_threshold seconds, 0.001 to 3,600; mode flight dumps when a wait has lasted that long, while
+      #   it lasts. A native thread does it, which needs no GVL
       # @option given [String, nil] :on_signal mode flight dumps at this signal, such as "PROF"
       # @return [Boolean] whether it records now; {Headway.notices} says why when it doesn't
       # @raise [SettingError] a value that means nothing

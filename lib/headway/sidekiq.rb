@@ -39,13 +39,17 @@ module Headway
         options = OPTIONS.check(options, at: caller(1, 1))
         # At once, so that processes forked later have the hooks; and again in those.
         started = Headway.start(**Integrations::Options.start(options))
-        config.server_middleware { |chain| chain.prepend(Middleware, options.fetch(:sample, 1)) }
+        config.server_middleware { |chain| join(chain, options) }
         log = Integrations::Log.new(options[:log_interval]) { |line| config.logger.info(line) } if options[:log_interval] && started
         listen(config) unless @installed.key?(config)
         @installed[config] = [options, log]
       end
 
       private
+
+      def join(chain, options)
+        chain.prepend(Middleware, options.fetch(:sample, 1))
+      end
 
       # Once, however often it is installed: the last one's options count.
       def listen(config)
@@ -62,7 +66,7 @@ module Headway
         return unless config.respond_to?(:capsules) # before Sidekiq 7
 
         config.capsules.each_value do |capsule|
-          capsule.server_middleware { |chain| chain.prepend(Middleware, options.fetch(:sample, 1)) unless chain.exists?(Middleware) }
+          capsule.server_middleware { |chain| join(chain, options) unless chain.exists?(Middleware) }
         end
       end
 

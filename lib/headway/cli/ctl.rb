@@ -60,7 +60,7 @@ module Headway
 
           name = setting(words.first, ", preempt, recorder or stats") if words.any?
           settings = ProcessArgument.ask(pid, &:settings)
-          if json then print_json(settings: name ? settings.slice(name) : settings)
+          if json then CLI.print_json(settings: name ? settings.slice(name) : settings)
           elsif name then puts value(settings.fetch(name))
           else print_settings(settings)
           end
@@ -74,7 +74,7 @@ module Headway
           pairs.each { |_, text, name| raise UsageError, "#{name} needs a value (headway ctl --help says which)" if text.nil? }
           values = pairs.to_h { |key, text, name| [key, Settings.public_send(key, text, from: name)] }
           settings = ProcessArgument.ask(pid) { |client| client.set(values) }
-          json ? print_json(settings: settings) : print_settings(settings)
+          json ? CLI.print_json(settings: settings) : print_settings(settings)
           0
         end
 
@@ -83,7 +83,7 @@ module Headway
 
           path = words.first && Recorder::FileName.absolute(words.first)
           path = ProcessArgument.ask(pid) { |client| dump_of(client, path) }
-          json ? print_json(dump: path) : puts(path)
+          json ? CLI.print_json(dump: path) : puts(path)
           0
         end
 
@@ -103,11 +103,6 @@ module Headway
           require "json"
           puts JSON.pretty_generate(stats)
           0
-        end
-
-        def print_json(answer)
-          require "json"
-          puts JSON.pretty_generate("headway" => VERSION, "schema" => 1, **answer)
         end
 
         def print_settings(settings)

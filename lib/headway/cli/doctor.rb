@@ -20,7 +20,7 @@ module Headway
             parser.separator("")
           end.all(argv)
           checks = examine
-          json ? print_json(checks) : print_text(checks)
+          json ? CLI.print_json(doctor: checks.map(&:to_h)) : print_text(checks)
           checks.any?(&:fault?) ? 1 : 0
         end
 
@@ -41,11 +41,6 @@ module Headway
           checks.each do |check|
             puts format("  %-5s  %-#{width}s  %s", STATUS_TEXT.fetch(check.status), check.name, check.detail)
           end
-        end
-
-        def print_json(checks)
-          require "json"
-          puts JSON.pretty_generate("headway" => VERSION, "schema" => 1, "doctor" => checks.map(&:to_h))
         end
       end
     end

@@ -27,12 +27,7 @@ module Headway
         # @param recorder [Hash, nil] as {Control::Client#recorder} returns it
         # @return [Integer] the exit status
         def print(recorder, json: false)
-          if json
-            require "json"
-            puts JSON.pretty_generate("headway" => VERSION, "schema" => 1, "recorder" => recorder)
-          else
-            puts recorder ? lines(recorder) : "nothing is recorded"
-          end
+          json ? CLI.print_json(recorder: recorder) : puts(recorder ? lines(recorder) : "nothing is recorded")
           0
         end
 

@@ -20,8 +20,8 @@ module Headway
       # @return [Family] the same in UTF-8 and in numbers as all write them, without what has no value now
       def plain
         there = series.select { |_, value| value.is_a?(Distribution) || (value.is_a?(Numeric) && value.real?) }
-        plain = there.to_h { |labels, value| [labels.to_h { |label, text| [Text.of(label).to_sym, Text.of(text)] }, number(value)] }
-        Family.new(Text.of(name), Text.of(type).to_sym, Text.of(help), plain, process)
+        plain = there.to_h { |labels, value| [labels.to_h { |label, text| [Reason.utf8(label).to_sym, Reason.utf8(text)] }, number(value)] }
+        Family.new(Reason.utf8(name), Reason.utf8(type).to_sym, Reason.utf8(help), plain, process)
       end
 
       # @return [Family] the same of a process that has ended, whose gauges would stay as they are for ever where they were told
@@ -36,16 +36,6 @@ module Headway
         when Integer, Float, Distribution then value
         else value.to_f
         end
-      end
-    end
-
-    # What programs name something.
-    # @api private
-    module Text
-      # @param name [Object]
-      # @return [String] a new one, in valid UTF-8
-      def self.of(name)
-        name.to_s.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub
       end
     end
 

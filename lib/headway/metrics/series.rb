@@ -57,7 +57,7 @@ module Headway
 
       # The first label is the one that programs make up. A key is kept, so it must be nobody else's.
       def new_key(values)
-        key = values.map { |value| Text.of(value) }
+        key = values.map { |value| Reason.utf8(value) }
         return key if @values.key?(key) || @values.size < @most
 
         others = [OTHERS, *key.drop(1)]

@@ -49,7 +49,7 @@ module Headway
 
       # Once there are as many as may be, without the lock: nothing that may block belongs in a mask.
       def sums_of(name)
-        name = Text.of(name)
+        name = Reason.utf8(name)
         return @values[name] || @values[OTHERS] if @values.size >= @most && @values.key?(OTHERS)
 
         @lock.synchronize do

@@ -23,14 +23,15 @@ module Headway
 
       # @return [Array<String>]
       def to_a
-        @together = endless_ones.size > MOST_ENDLESS
-        [*(all_endless if @together), *@data[:processes].flat_map { |process| losses(process) },
+        [*(all_endless if together?), *@data[:processes].flat_map { |process| losses(process) },
          counted(@data[:marks_folded], "%d marks are left out")].compact
       end
 
       private
 
       def endless_ones = @endless_ones ||= @data[:processes].select { |process| endless?(process) }
+
+      def together? = endless_ones.size > MOST_ENDLESS
 
       def endless?(process) = Trace.endless?(process.dig(:damage, :what))
 
@@ -47,7 +48,7 @@ module Headway
       def losses(process)
         file = Summary::Text.name(process[:file], LONGEST_NAME) if @data[:processes].size > 1
         who = ["process #{process[:pid]}", *file].join(", ")
-        [(damaged(who, process) unless @together && endless?(process)),
+        [(damaged(who, process) unless together? && endless?(process)),
          counted(process[:dropped], "#{who}: %d events were dropped while recording, so times around the gaps are guesses"),
          counted(process[:folded], "#{who}: %d blame samples were folded into other stacks to bound memory"),
          counted(process[:unread], "#{who}: %d events are left out, those of threads that were too many to be read")].compact

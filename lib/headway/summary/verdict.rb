@@ -95,15 +95,17 @@ module Headway
 
       # Of all waits, what nobody caused. A cause that isn't told apart is unknown, and then so is this.
       def free_s
-        caused = @threads.map { |thread| thread[:caused] }
-        caused.all? ? [@process[:ready] - caused.sum, 0.0].max : 0.0
+        untold? ? 0.0 : [rest_s, 0.0].max
       end
 
       # Of all waits, what threads caused that are too many to be told apart, or nobody.
       def untold_s
-        told, untold = @threads.map { |thread| thread[:caused] }.partition { |caused| caused }
-        untold.empty? ? 0.0 : @process[:ready] - told.sum
+        untold? ? rest_s : 0.0
       end
+
+      def untold? = @threads.any? { |thread| thread[:caused].nil? }
+
+      def rest_s = @process[:ready] - @threads.sum { |thread| thread[:caused] || 0.0 }
 
       def free? = @free_s > (1 - CAUSED) * @process[:ready]
 

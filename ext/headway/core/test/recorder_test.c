@@ -36,8 +36,10 @@ start(const char *file, bool flight, uint64_t slots)
     static bool ready;
     struct hw_recording set = { .flight = flight, .slots = slots };
     test_clean_up = clean_up;
-    if (!ready) hw_recorder_init(&recorder);
-    if (!ready) CHECK(mkdtemp(directory));
+    if (!ready) {
+        hw_recorder_init(&recorder);
+        CHECK(mkdtemp(directory));
+    }
     ready = true;
     snprintf(path, sizeof(path), "%s/trace.headway", directory);
     snprintf(set.path, sizeof(set.path), "%s", file ? file : path);
