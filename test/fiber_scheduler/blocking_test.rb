@@ -113,6 +113,37 @@ class FiberSchedulerBlockingTest < Minitest::Test
     assert_empty short
   end
 
+  # As in a thread: the lock that the code around gives back has to be there.
+  def test_what_strikes_after_a_condition_came_true_waits_for_the_lock
+    mutex = Mutex.new
+    ends = []
+    looping do
+      fiber = Fiber.schedule do
+        mutex.synchronize { ConditionVariable.new.wait(mutex) }
+      rescue IOError => error
+        ends << error.message << mutex.locked?
+      end
+      Fiber.schedule do
+        mutex.synchronize { %w[first second third].each { |text| sleep 0 and fiber.raise(IOError, text) } && sleep(0) && ends << :unlocked }
+      end
+    end
+    assert_equal [:unlocked, "third", false], ends
+  end
+
+  def test_who_is_killed_after_a_condition_came_true_waits_for_the_lock
+    mutex = Mutex.new
+    ends = []
+    looping do
+      fiber = Fiber.schedule do
+        mutex.synchronize { ConditionVariable.new.wait(mutex) }
+      ensure
+        ends << mutex.locked?
+      end
+      Fiber.schedule { mutex.synchronize { fiber.raise("x").then { fiber.kill } && ends << :unlocked } }
+    end
+    assert_equal [:unlocked, false], ends
+  end
+
   def test_mutexes_are_handed_on_fairly_among_fibers
     order = []
     looping do

@@ -26,6 +26,7 @@ module Headway
           return_to(fiber, outer, woken || early) if outer
           timer&.cancel!
           resumed if @idle
+          lock_again(blocker) if woken.nil? && blocker.is_a?(Thread::Mutex) && locked_before?(caller_locations(2, 1).first)
         end
       end
 
@@ -125,6 +126,17 @@ module Headway
         @blocked[fiber] = outer
         @woken[fiber] = true if woken
       end
+
+      # What strikes who is about to have its mutex back after ConditionVariable#wait or Mutex#sleep has to wait until it does, as in a
+      # thread: the code around unlocks it.
+      def lock_again(mutex)
+        mutex.lock
+      ensure
+        lock_again(mutex) unless mutex.owned?
+      end
+
+      # Who calls our caller: Mutex#sleep, which ConditionVariable#wait calls, or one of those that lock.
+      def locked_before?(caller) = caller.base_label == "sleep"
 
       # As without a scheduler, but that {#unblock} ends it.
       def wait_aside(timeout)
