@@ -62,6 +62,15 @@ class WebCapturesTest < Minitest::Test
     end
   end
 
+  def test_a_report_that_is_a_link_is_made_anew
+    record
+    web = web()
+    name = JSON.parse(capture(web).body)["name"]
+    page = File.join(@captures, "#{name}.html")
+    File.symlink("/etc/passwd", page)
+    assert_equal [200, false], [get(web, "/captures/#{name}/report").status, File.symlink?(page)]
+  end
+
   def test_without_a_flight_recorder_it_says_what_to_do
     response = capture(web)
     assert_equal 422, response.status

@@ -106,7 +106,7 @@ module Headway
         return unless path
 
         page = "#{path}.html"
-        unless File.file?(page)
+        unless plain?(page)
           require_relative "../report" # not below, where a clause names its errors: what ends the loading has to pass
           alone do
             remove_old(MOST, name)
@@ -180,7 +180,7 @@ module Headway
       end
 
       def write_report(path, page)
-        draft(File.basename(page)) { |part| Report.html(Trace.open(path, lanes: true), part) } unless File.file?(page)
+        draft(File.basename(page)) { |part| Report.html(Trace.open(path, lanes: true), part) } unless plain?(page)
       rescue Trace::Error, Report::Error => error
         raise Error.new(422, error.message.gsub("#{@directory}/", ""))
       end
