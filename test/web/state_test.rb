@@ -95,6 +95,29 @@ class WebStateTest < Minitest::Test
     Process.wait(other)
   end
 
+  # What is null where another version has a number is taken for none, and what makes no sense is said to.
+  def test_a_sibling_may_answer_anything
+    Headway.start
+    web
+    stats = Headway::Control::Client.new(Process.pid, Headway::Control.path).stats
+    numbered = stats[:threads].first
+    odd = [{ threads: [numbered.merge(number: nil), numbered], threads_left_out: nil }, { recorder: "none" }]
+    sibling = Process.spawn("sleep 60")
+    server = UNIXServer.new(File.join(ENV.fetch("HEADWAY_CONTROL_DIR"), "#{sibling}.sock"))
+    told = nil
+    answering = Thread.new { loop { server.accept.then { |socket| socket.gets && socket.puts(told) && socket.close } rescue nil } }
+    answers = odd.map do |answer|
+      told = JSON.generate(stats: stats.merge(pid: sibling, **answer))
+      state(web())[:processes].find { |process| process[:pid] == sibling }
+    end
+    assert_equal [2, 0], answers.first.then { |told| [told[:threads].size, told[:threads_left_out]] }
+    assert_match(/makes no sense/, answers.last[:error])
+  ensure
+    answering&.kill&.join
+    server&.close
+    Process.kill(:KILL, sibling).then { Process.wait(sibling) } if sibling
+  end
+
   def test_many_threads_are_cut_short
     Headway.start
     threads = Array.new(150) { Thread.new { sleep } }
