@@ -66,13 +66,24 @@ class AdviseChangesTest < PredictCase
   def test_the_command_to_verify_with_runs
     changes = ->(command) { changes_of(command, setting(5), setting(3)).run("-x") }
     assert_equal "headway run -x -- bundle exec puma -p 3000", changes["/app/vendor/bundle/ruby/3.4.0/bin/puma -p 3000"]
+    assert_equal "headway run -x -- bundle exec rackup -p 3000", changes["/usr/local/bundle/bin/rackup -p 3000"]
+    assert_equal "headway run -x -- rackup -p 3000", changes["/var/lib/gems/3.4.0/gems/rackup-2.2.1/exe/rackup -p 3000"]
     assert_equal "headway run -x -- /usr/local/bin/puma -p 3000", changes["/usr/local/bin/puma -p 3000"]
+    assert_equal "headway run -x -- /srv/gems/app.rb", changes["/srv/gems/app.rb"]
     File.write(File.join(@directory, "Gemfile.lock"), "GEM\n  specs:\n    puma (8.0.2)\n")
     assert_equal "headway run -x -- bundle exec puma -p 3000", changes["/usr/local/bin/puma -p 3000"]
     assert_equal "headway run -x -- #{@directory}/bin/puma", changes["#{@directory}/bin/puma"]
     assert_equal "headway run -x -- /usr/bin/bundle exec puma", changes["/usr/bin/bundle exec puma"]
+    assert_equal "headway run -x -- /usr/bin/rake", changes["/usr/bin/rake"]
     File.write(File.join(@directory, "Gemfile.lock"), "GEM\n  specs:\n    headway (0.1.0)\n    puma (8.0.2)\n")
     assert_equal "bundle exec headway run -x -- bundle exec sidekiq", changes["sidekiq 8.0 app [0 of 5 busy]"]
+  end
+
+  def test_all_commands_to_verify_with_are_the_bundles
+    path = mixed(cpus: 1)
+    File.write(File.join(@directory, "Gemfile.lock"), "GEM\n  specs:\n    headway (0.1.0)\n")
+    lines = Dir.chdir(@directory) { json_of("advise", path) }["verify"]
+    assert_equal 3, lines.grep(/(?:\A|  )bundle exec headway (?:run|predict|advise) /).size, lines
   end
 
   # Of a file's name each process but one would make another.

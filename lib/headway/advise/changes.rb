@@ -25,9 +25,11 @@ module Headway
       PLUGIN = /\A\s*plugin[\s(]+:headway\b/
       # A part of Sidekiq's threads with a count of their own.
       CAPSULES = /\A\s*:?capsules:/
+      # A program that is installed with a gem, as the trace of one that was started by its name has it.
+      GEM_PROGRAM = %r{\A/.*/(?:bundle|gems)/.*/?(?:bin|exe)/[^/]+\z}
       # Lines around a change.
       CONTEXT = 3
-      private_constant :SERVERS, :PLUGIN, :CAPSULES, :CONTEXT
+      private_constant :SERVERS, :PLUGIN, :CAPSULES, :GEM_PROGRAM, :CONTEXT
 
       # @param workload [Workload]
       # @param from [Predict::Setting]
@@ -63,7 +65,10 @@ module Headway
       def environment = variables(@to)
 
       # @return [String] how to run the program with it
-      def run(options) = "#{"bundle exec " if bundled?("headway")}headway run #{options} -- #{command}"
+      def run(options) = "#{headway} run #{options} -- #{command}"
+
+      # @return [String] what Headway's command line is called here
+      def headway = "#{"bundle exec " if bundled?("headway")}headway"
 
       private
 
@@ -80,17 +85,19 @@ module Headway
 
       # A program of a gem, which `bundle exec` has found, is where it is for Bundler alone.
       def command
-        return @command unless @server
-
         titled = Trace::Title.command(@command) and return titled
 
         given = @line.with(on_line)
-        name = @server.name.downcase
         program, arguments = given.split(" ", 2)
-        own = File.expand_path("bin/#{name}", @directory)
-        of_gem = File.basename(program) == name && program.start_with?("/") && program != own
-        of_gem && (program.include?("/bundle/") || lock.any?) ? ["bundle exec #{name}", *arguments].join(" ") : given
+        name = File.basename(program.to_s)
+        gem_program = GEM_PROGRAM.match?(program)
+        bundled = program.to_s.include?("/bundle/") || lock.any?
+        return given unless gem_program || (bundled && server_of_gem?(program, name))
+
+        [*("bundle exec" if bundled), name, *arguments].join(" ")
       end
+
+      def server_of_gem?(program, name) = name == @server&.name&.downcase && program.start_with?("/") && program != File.expand_path("bin/#{name}", @directory)
 
       def starting
         case @server&.name

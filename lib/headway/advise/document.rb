@@ -148,8 +148,8 @@ module Headway
         after = several ? "after" : "after.headway"
         [*("mkdir after   # each process writes a trace of its own" if several),
          "#{change}#{@changes.run("#{options} --record #{after}")}",
-         "headway predict #{after}   # recorded beside predicted",
-         "headway advise #{after}#{" --slo #{slo_argument}" if @slos.any?}"]
+         "#{@changes.headway} predict #{after}   # recorded beside predicted",
+         "#{@changes.headway} advise #{after}#{" --slo #{slo_argument}" if @slos.any?}"]
       end
 
       # As it was given, where a shell takes it so: p99=50ms would become p99\=50ms.
