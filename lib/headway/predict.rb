@@ -47,8 +47,8 @@ module Headway
     def recorded(workload) = Setting.new(**workload.setting, rate: recorded_rate(workload))
 
     # @param rate [Float] requests a second
-    # @return [String] with one digit after the point, or of less than one two that say something
-    def per_second(rate) = rate >= 1 || rate.zero? ? rate.round(1).to_s : format("%.2g", rate)
+    # @return [String] with one digit after the point where it says something, or of less than one two
+    def per_second(rate) = rate >= 1 || rate.zero? ? number(rate.round(1)) : format("%.2g", rate)
 
     # @return [String] without a fraction that says nothing
     def number(value) = value == value.to_i ? value.to_i.to_s : value.to_s

@@ -43,6 +43,18 @@ class YieldCommandTest < Minitest::Test
     end
   end
 
+  def test_many_threads_are_counted_whole
+    require "headway/bench"
+    require "headway/estimate/text"
+    figure = ->(value) { { "median" => value, "min" => value, "max" => value, "n" => 1 } }
+    result = { **FIGURES.to_h { |key| [key, figure[1.0]] }, "cpus" => 2, "predicted" => {},
+               "wall" => { "threads" => 2, "predicted_speedup" => figure[1.0], "concurrent_s" => figure[0.5] } }
+    said = ->(**knees) { Headway::Estimate::Text.new(result.merge(knees.to_h { |key, threads| [key.to_s, figure[threads]] })).to_s }
+    assert_match(/^218 threads keep all 2 cores busy/, said[core_knee_threads: 218.0, knee_threads: 300.0])
+    assert_match(/^51 threads would keep the GVL busy/, said[core_knee_threads: 60.0, knee_threads: 50.96])
+    assert_match(/^3\.5 threads would keep the GVL busy/, said[core_knee_threads: 60.0, knee_threads: 3.46])
+  end
+
   # Its own thread only waits, but what it waits for needs the GVL.
   def test_work_that_other_threads_do
     measured do

@@ -15,6 +15,8 @@ class PredictPlotTest < PredictCase
     svg = plot(orders, "--threads", "1,4")
 
     assert_match(/\A<svg /, svg)
+    assert_includes svg, ">0<"
+    assert_empty svg.scan(/>\d+\.0</), "no fraction that says nothing"
     assert_equal 4, svg.scan("<path d=\"M").size - 2 # two lines and a key each
     refute_match(/NaN|Infinity|https?:(?!\/\/www\.w3\.org\/2000\/svg)/, svg)
   end

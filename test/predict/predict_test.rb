@@ -250,7 +250,7 @@ class PredictTest < PredictCase
     assert_match(/^Recorded: 1 x 1 stock, quantum 100 ms, 166\.\d requests a second, threads always busy$/, out)
     assert_match(/order: 500, 6\.00 ms each: needs the GVL 2\.00, delays 4\.00$/, out)
     assert_match(/^1 +1 +stock +100 +closed +all +167/, out)
-    assert_match(/^1 +1 +stock +100 +50\.0\/s +all/, out)
+    assert_match(/^1 +1 +stock +100 +50\/s +all/, out)
     assert_equal 2, out.scan(/^Refused: 1 x 9/).size
   end
 

@@ -67,11 +67,14 @@ module Headway
       def knee
         threads, core_threads = @result.values_at("knee_threads", "core_knee_threads").map { _1["median"] }
         return "Nothing of it needs the GVL: threads pay as long as what they wait for keeps up." unless threads || core_threads
-        return "#{format("%.1f", core_threads)} threads keep all #{@result["cpus"]} cores busy: more gain nothing." if cores_first?(threads, core_threads)
+        return "#{count(core_threads)} threads keep all #{@result["cpus"]} cores busy: more gain nothing." if cores_first?(threads, core_threads)
         return "More threads than one gain nothing." if threads < 1.05
 
-        "#{format("%.1f", threads)} threads would keep the GVL busy: more gain nothing, fewer leave it idle."
+        "#{count(threads)} threads would keep the GVL busy: more gain nothing, fewer leave it idle."
       end
+
+      # Of many threads a tenth says nothing.
+      def count(threads) = format(threads < 9.95 ? "%.1f" : "%.0f", threads)
 
       def cores_first?(threads, core_threads) = core_threads && core_threads < (threads || Float::INFINITY)
 

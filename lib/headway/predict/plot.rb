@@ -93,7 +93,7 @@ module Headway
         lines = @decades.map { |power| rule("M#{LEFT} #{y(10.0**power)}H#{WIDTH - RIGHT}", LEFT - 8, y(10.0**power) + 4, "end", Predict.number(10.0**power)) }
         lines + (0..4).map do |quarter|
           rate = @most_rate * quarter / 4
-          rule("M#{x(rate)} #{TOP}V#{HEIGHT - BOTTOM}", x(rate), HEIGHT - BOTTOM + 18, "middle", rate.round(rate < 20 ? 1 : 0).to_s)
+          rule("M#{x(rate)} #{TOP}V#{HEIGHT - BOTTOM}", x(rate), HEIGHT - BOTTOM + 18, "middle", Predict.number(rate.round(rate < 20 ? 1 : 0)))
         end
       end
 
