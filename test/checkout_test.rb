@@ -23,6 +23,12 @@ class CheckoutTest < Minitest::Test
     end
   end
 
+  # What takes minutes to set up is refused at once.
+  def test_a_runner_that_there_is_not_is_refused_before_anything_is_set_up
+    out, err, status = Open3.capture3({ "PATH" => "/usr/bin:/bin", "RUBY" => "nothing" }, File.join(ROOT, "bin/smoke"), "timeout", "nosuch")
+    assert_equal ["", "smoke: nosuch is no runner here: bin/smoke --help says which there are\n", 2], [out, err, status.exitstatus]
+  end
+
   def test_a_ruby_below_a_directory_with_a_space_is_found
     Dir.mktmpdir do |whole|
       directory = File.join(File.realpath(whole), "of rubies")
