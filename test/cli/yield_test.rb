@@ -92,6 +92,13 @@ class YieldCommandTest < Minitest::Test
     end
   end
 
+  def test_a_library_whose_name_the_locale_cannot_read
+    in_directory do |directory|
+      library = write(directory, "jöb.rb", "raise 'found'\n")
+      assert_bad_usage(/the work raises RuntimeError: found/, headway("yield", "-r", library, "-e", "1", env: { "LC_ALL" => "C" }))
+    end
+  end
+
   def test_a_file_that_is_its_work
     in_directory do |directory|
       file = write(directory, "work.rb", "raise ArgumentError, 'seen ' + __FILE__ + $0\n")

@@ -84,7 +84,13 @@ module Headway
         end
 
         # As Ruby takes a program's text, in whatever locale.
-        def text(value) = value.is_a?(String) ? value.dup.force_encoding(Encoding::UTF_8) : value
+        def text(value)
+          case value
+          when String then value.dup.force_encoding(Encoding::UTF_8)
+          when Array then value.map { |each| text(each) }
+          else value
+          end
+        end
 
         # The work is measured on stock Ruby, whatever this shell has Headway do.
         def environment = ENV.keys.grep(/\AHEADWAY/).to_h { [_1, nil] }
