@@ -80,6 +80,13 @@ record_stop(VALUE self)
     return Qtrue;
 }
 
+/* Native.record_keep -> whether the recording goes on after a stop that could not dump: once */
+static VALUE
+record_keep(VALUE self)
+{
+    return hw_recorder_keep(recorder) ? Qtrue : Qfalse;
+}
+
 /* When the VM ends: nothing of Ruby may be used any more. */
 void
 hw_record_finish(void)
@@ -179,6 +186,7 @@ hw_record_init(VALUE headway, VALUE native)
     hw_mark_init(headway, native);
     rb_define_singleton_method(native, "record_start", record_start, 6);
     rb_define_singleton_method(native, "record_stop", record_stop, 0);
+    rb_define_singleton_method(native, "record_keep", record_keep, 0);
     rb_define_singleton_method(native, "record_dump", record_dump, 1);
     rb_define_singleton_method(native, "recording?", recording_p, 0);
     rb_define_singleton_method(native, "record_state", record_state, 0);

@@ -44,7 +44,7 @@ module Headway
     def stop
       Autotune.stop
       Control.close # first, so that no client starts another recording
-      Recorder.stop
+      Recorder.finish
       Integrations::PumaRaces.unwatch
       @set = {}
       stopped = Native.stop

@@ -31,6 +31,7 @@ module Headway
         false
       end
       alias stop start
+      alias finish start
       alias recording? start
 
       def dump(_path = nil)

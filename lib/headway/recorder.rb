@@ -35,7 +35,7 @@ module Headway
         options = Options.check(**given)
         return false unless Headway.started? || Headway.start(policy: :observe)
 
-        stop
+        finish
         reason = Native.record_start(options.file, options.flight?, options.events, nanoseconds(options.wait_threshold),
                                      nanoseconds(options.seconds), about)
         return refuse(options, reason) if reason
@@ -45,19 +45,17 @@ module Headway
         true
       end
 
-      # Stops. What was recorded is in the file then; mode flight dumps to its file, if it has one.
+      # Stops. What was recorded is in the file then; mode flight dumps to its file, if it has one. Where it can't, {Headway.notices}
+      # says why, and the recording goes on, so that it may be dumped elsewhere; the next stop ends it all the same.
       #
       # @return [Boolean] whether it was recording
-      def stop
-        Alarm.stop
-        flight, = Native.record_state
-        return false if flight.nil?
+      def stop = end_recording { Native.record_keep }
 
-        try_dump(Native.record_path) if flight && Native.record_path
-        stopped = Native.record_stop
-        [failure, undumped].compact.each { |text| Notices.add(text) }
-        stopped
-      end
+      # As {stop}, but ends the recording, whatever becomes of the dump.
+      #
+      # @return [Boolean] whether it was recording
+      # @api private
+      def finish = end_recording { false }
 
       # Writes what the flight recorder holds, and goes on recording.
       #
@@ -105,7 +103,7 @@ module Headway
       #
       # @return [void]
       def stop_at_exit
-        @at_exit ||= at_exit { stop } && true
+        @at_exit ||= at_exit { finish } && true
       end
 
       # A dump nobody called for: says what goes wrong instead of raising it.
@@ -119,6 +117,21 @@ module Headway
       end
 
       private
+
+      def end_recording
+        flight, = Native.record_state
+        unwritten = flight && Native.record_path && !try_dump(Native.record_path)
+        if unwritten && yield
+          Notices.add("the recording goes on: dump it to another file; the next stop ends it")
+          return true
+        end
+        Alarm.stop
+        return false if flight.nil?
+
+        stopped = Native.record_stop
+        [failure, undumped].compact.each { |text| Notices.add(text) }
+        stopped
+      end
 
       def refuse(options, reason)
         Notices.add("recording is off: #{[options.file, reason].compact.join(": ")}")

@@ -56,6 +56,21 @@ class ControlRecordTest < Minitest::Test
     assert_match(/mode     flight\nfile     none\n/, record(pid, "stop").out)
   end
 
+  def test_what_cannot_be_dumped_at_a_stop_is_kept_until_the_next
+    pid = program("ready; sleep").pid
+    Dir.mkdir(gone = File.join(@directory, "gone"))
+    2.times do
+      assert_quiet_success record(pid, "start", "--mode", "flight", File.join(gone, "out.headway"))
+      FileUtils.rm_r(gone)
+      assert_bad_usage(%r{no dump to .*/gone/out.headway: No such .*: the recording goes on: dump it to another file; the next stop ends it}, record(pid, "stop"))
+      assert_quiet_success cli("ctl", pid, "dump", other)
+      assert_nil trace(other)[:processes].first[:damage]
+      assert_bad_usage(%r{\Aheadway: no dump to .*/gone/out.headway: No such file or directory\n\z}, record(pid, "stop"))
+      assert_bad_usage(/nothing is recorded/, record(pid, "stop"))
+      Dir.mkdir(gone)
+    end
+  end
+
   def test_a_file_of_any_name
     pid = program("ready; sleep").pid
     named = File.join(@directory, "caf\u00e9.headway")

@@ -47,8 +47,30 @@ class RecorderTroubleTest < Harness::RecorderTest
       Headway::Recorder.stop
     RUBY
     assert run.success?, run
-    assert_equal "headway: no dump to #{file}: File too large\n", run.err
+    assert_equal "headway: no dump to #{file}: File too large\nheadway: the recording goes on: dump it to another file; the next stop ends it\n", run.err
     assert_equal [["out.headway"], ["first"]], [files, analysis[:marks].map { |mark| mark[:name] }]
+  end
+
+  # Until then all of it is in memory alone.
+  def test_what_cannot_be_dumped_at_a_stop_is_kept_until_the_next
+    run = program(<<~RUBY)
+      $VERBOSE = nil
+      Dir.mkdir(gone = FILE.sub("out", "gone"))
+      Headway::Recorder.start(file: gone + "/out.headway", mode: :flight)
+      Headway.mark("kept")
+      Dir.rmdir(gone)
+      p Headway::Recorder.stop, Headway::Recorder.recording?
+      Headway::Recorder.dump(FILE)
+      p Headway::Recorder.stop, Headway::Recorder.recording?, Headway::Recorder.stop
+      Dir.mkdir(gone)
+      Headway::Recorder.start(file: gone + "/out.headway", mode: :flight)
+      Dir.rmdir(gone)
+      p Headway::Recorder.start(mode: :flight), Headway::Recorder.stats[:file]
+      Headway.stop
+      p Headway::Recorder.recording?
+    RUBY
+    assert_equal %w[true true true false false true nil false], run.out.split, run
+    assert_equal ["kept"], analysis[:marks].map { |mark| mark[:name] }
   end
 
   # As under ulimit -f: who writes first gets a signal that ends the program, be it that start, a dump or stop writes.
@@ -62,7 +84,7 @@ class RecorderTroubleTest < Harness::RecorderTest
       Process.setrlimit(:FSIZE, 2000, most)
       done << Headway::Recorder.start(mode: :flight, file: FILE)
       1000.times { Headway.mark("many") }
-      done << Headway::Recorder.stop << Headway::Recorder.start(file: FILE)
+      done << Headway::Recorder.stop << Headway::Recorder.stop << Headway::Recorder.start(file: FILE)
       1000.times { Headway.mark("many") }
       done << Headway::Recorder.stop
       Process.setrlimit(:FSIZE, most)
@@ -70,7 +92,8 @@ class RecorderTroubleTest < Harness::RecorderTest
     RUBY
     assert run.success?, run
     said = ["recording is off: #{file}", "no dump to #{file}", "recording stopped: #{file}"].map { |text| "#{text}: File too large" }
-    assert_equal "[false, true, true, true, true]\n#{said.inspect}\n", run.out
+    said.insert(2, "the recording goes on: dump it to another file; the next stop ends it")
+    assert_equal "[false, true, true, true, true, true]\n#{said.inspect}\n", run.out
   end
 
   # As when one command is recorded twice at a time: the file stays the first one's.

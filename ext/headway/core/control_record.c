@@ -211,18 +211,23 @@ start(struct hw_control *control, const struct hw_json *json, int object, struct
 
 /* -- stop ----------------------------------------------------------------------------------------------------------------- */
 
-/* What the flight recorder holds goes to its file, if it has one, as Headway::Recorder.stop does. */
+/* What the flight recorder holds goes to its file, if it has one, as Headway::Recorder.stop does; where it can't it is kept, once. */
 static void
 stop(struct hw_control *control, struct hw_text *answer)
 {
     struct hw_recorder *recorder = &control->runtime->recorder;
     struct hw_recorder_status status;
-    char path[HW_PATH_LONGEST], message[HW_PATH_LONGEST];
+    char path[HW_PATH_LONGEST], message[HW_PATH_LONGEST], kept[HW_PATH_LONGEST];
     const char *wrong = NULL;
     bool runs = hw_recorder_status(recorder, &status);
     if (runs && status.flight && status.path[0]) {
         strcpy(path, status.path);
         wrong = dump(control, path, message);
+    }
+    if (wrong && hw_recorder_keep(recorder)) {
+        snprintf(kept, sizeof(kept), "%.2000s: the recording goes on: dump it to another file; the next stop ends it", wrong);
+        hw_control_error(answer, kept);
+        return;
     }
     if (!runs || !hw_recorder_claim_end(recorder)) {
         hw_control_error(answer, "nothing is recorded in this process");

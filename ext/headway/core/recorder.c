@@ -92,6 +92,7 @@ begin(struct hw_recorder *r)
     r->named = r->told_count = 0;
     r->told_ns = r->told_before_ns = r->told_events = 0;
     r->kept_up_ns = hw_now_ns();
+    atomic_store(&r->kept, false);
     atomic_store(&r->failure, 0);
     atomic_store(&r->undumped, 0);
 }

@@ -83,6 +83,7 @@ struct hw_recorder {
     unsigned dumps;         /* under way: the ring stays */
     struct hw_trace_event *batch; /* room for the events on their way from the ring to the encoder */
 
+    atomic_bool kept;       /* flight: a stop that could not dump has left it to go on; the next one ends it */
     atomic_int failure;     /* errno of the write that ended the recording */
     char failed_path[HW_PATH_LONGEST];
 
@@ -100,6 +101,12 @@ void hw_recorder_init(struct hw_recorder *recorder);
 /* 0: it is starting, and hw_recorder_go is the caller's, with the runtime's lock held. Or an errno, EBUSY: another one is there. */
 int hw_recorder_start(struct hw_recorder *recorder, const struct hw_recording *recording);
 void hw_recorder_go(struct hw_recorder *recorder);
+/* A stop that could not dump: true, once a recording: it goes on, so that what it holds can be dumped elsewhere. */
+static inline bool
+hw_recorder_keep(struct hw_recorder *recorder)
+{
+    return !atomic_exchange(&recorder->kept, true);
+}
 /* True: it is ending, and turning `recording` off and hw_recorder_stop are the caller's. */
 bool hw_recorder_claim_end(struct hw_recorder *recorder);
 /* Writes what is left and closes; status, unless it is NULL: as it was in the end. 0, or the errno that ended the recording. */

@@ -19,7 +19,7 @@ module Headway
 
         # @return [void]
         def stop
-          Recorder.stop unless commanded?
+          Recorder.finish unless commanded?
         end
 
         private
