@@ -80,6 +80,13 @@ class SummaryTest < Minitest::Test
     assert_match(/^io waited 97 % .*; --policy fair would let it go first\.$/, text)
   end
 
+  def test_with_threads_that_cannot_be_scheduled_it_says_what_would_have_to_change
+    text = summary([thread("io", running: 0.001, ready: 9.5, suspended: 0.3), thread("crunch", running: 9.5, suspended: 0.0)],
+                   policy: :observe, many_to_many: true)
+
+    assert_match(/^io waited .*; --policy fair would let it go first, but not with M:N threads: unset RUBY_MN_THREADS for it\.$/, text)
+  end
+
   def test_a_process_that_had_less_processor_time_than_the_gvl_was_held
     said = "For 40 % of the time that the GVL was held (400 ms), the holder was on no processor: other programs or a quota took it, " \
            "or native code slept."
@@ -191,13 +198,14 @@ class SummaryTest < Minitest::Test
 
   private
 
-  def summary(threads, policy: :fair, cpu_s: 1.0, ready: 0.02, late: 0.0, wait: { count: 7, p50: 20e-6, p99: 900e-6, max: 0.1 }, notices: [])
+  def summary(threads, policy: :fair, cpu_s: 1.0, ready: 0.02, late: 0.0, wait: { count: 7, p50: 20e-6, p99: 900e-6, max: 0.1 }, notices: [],
+              many_to_many: false)
     process = { running: 1.0, ready: ready, suspended: 5.0, wait: wait, hold: NONE,
                 switches: { voluntary: 5, preempted: 2 }, preemptions: 3, parks: 4, park_timeouts: 0, retries: 6,
                 threads: threads.size }
     stats = { policy: policy, preempt: :signal, quantum_ms: 100.0, wall: 12.34, process: process, threads: threads,
               blame: { samples: 9, weight: 0.9, late: late, folded: 0, stacks: [] } }
-    Headway::Summary.new(stats, cpu_s: cpu_s, notices: notices, pid: 42, program: "/srv/app.rb", ruby: "3.4.1").to_s
+    Headway::Summary.new(stats, cpu_s: cpu_s, notices: notices, many_to_many: many_to_many, pid: 42, program: "/srv/app.rb", ruby: "3.4.1").to_s
   end
 
   def thread(name, running: 1.0, ready: 0.0, suspended: 1.0, count: 1, caused: ready)

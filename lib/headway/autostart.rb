@@ -118,7 +118,7 @@ module Headway
         return unless summary_wanted?(stats, started_in)
 
         cpu_s = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
-        STDERR.write(Summary.new(stats, cpu_s: cpu_s, notices: Headway.notices).to_s)
+        STDERR.write(Summary.new(stats, cpu_s: cpu_s, notices: Headway.notices, many_to_many: Platform.many_to_many?).to_s)
       rescue IOError, SystemCallError
         nil # stderr is gone
       end

@@ -143,7 +143,8 @@ module Headway
       end
 
       def about
-        [RUBY_VERSION, VERSION, Headway.policy.to_s, Headway.preempt.to_s, command, Processors.count]
+        preempt = Platform.many_to_many? ? "none" : Headway.preempt.to_s
+        [RUBY_VERSION, VERSION, Headway.policy.to_s, preempt, command, Processors.count]
       end
 
       # Where no locale is set, words are bytes, and may not go together with one the program set.

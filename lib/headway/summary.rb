@@ -18,18 +18,20 @@ module Headway
     # @param pid [Integer]
     # @param program [String]
     # @param ruby [String] the Ruby's version
-    def initialize(stats, cpu_s:, notices: [], pid: Process.pid, program: $PROGRAM_NAME, ruby: RUBY_VERSION)
+    # @param many_to_many [Boolean] whether threads share native threads
+    def initialize(stats, cpu_s:, notices: [], many_to_many: false, pid: Process.pid, program: $PROGRAM_NAME, ruby: RUBY_VERSION)
       @stats = stats
       @process = stats.fetch(:process)
       @cpu_s = cpu_s
       @notices = notices
+      @many_to_many = many_to_many
       @title = "process #{pid}, #{Text.name(File.basename(program))}, Ruby #{ruby}"
     end
 
     # @return [String] lines, the last one ended
     def to_s
       [heading, *process_lines, "", *Table.new(shown).lines, *hidden, "",
-       Verdict.new(@stats, @cpu_s).to_s, *@notices.map { |notice| "Note: #{notice}" }].join("\n") << "\n"
+       Verdict.new(@stats, @cpu_s, many_to_many: @many_to_many).to_s, *@notices.map { |notice| "Note: #{notice}" }].join("\n") << "\n"
     end
 
     private

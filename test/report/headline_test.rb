@@ -20,6 +20,14 @@ class HeadlineTest < Minitest::Test
     assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render` (app/report.rb:12).", Headway::Report::Headline.of(fair)
   end
 
+  def test_with_threads_that_cannot_be_scheduled_it_says_what_would_have_to_change
+    trace = MadeTraces.stalled
+    shared = trace.to_h.merge(processes: trace.to_h[:processes].map { |process| process.merge(preempt: "none") })
+    advice = "Policy fair would let it go first, but not with M:N threads: `env -u RUBY_MN_THREADS headway run --policy fair -- ruby app.rb`."
+
+    assert Headway::Report::Headline.of(shared).end_with?(" (app/report.rb:12). #{advice}"), Headway::Report::Headline.of(shared)
+  end
+
   def test_without_blame_to_the_thread
     assert_equal "worker-3 spent 52 % of its time waiting; 91 % of that behind crunch. #{FAIR}",
                  headline(MadeTraces.stalled(stacks: []))

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "harness/trap_test"
+require "tmpdir"
 
 # Trap: under M:N scheduling a Ruby thread has no native thread of its own.
 class ManyToManyTest < Harness::TrapTest
@@ -41,6 +42,20 @@ class ManyToManyTest < Harness::TrapTest
       run = Harness::RubyProcess.eval('require "headway"; Headway.start; print Headway.policy', env: { "RUBY_MN_THREADS" => value })
       assert_equal on ? "observe" : "fair", run.out, value.inspect
       assert_equal on, run.err.include?("RUBY_MN_THREADS=#{value}:"), run
+    end
+  end
+
+  # Whoever starts the recording.
+  def test_a_trace_tells_of_it
+    [%(Headway.start; Headway::Recorder.start(file: ARGV[0])),
+     %(Headway.start; Headway::Control::Client.new(Process.pid, Headway::Control.path).record(file: ARGV[0]))].each do |start|
+      Dir.mktmpdir do |directory|
+        trace = File.join(directory, "out.headway")
+        code = "require 'headway'; require 'headway/control/client'; #{start}; Headway::Recorder.stop"
+        run = Harness::RubyProcess.eval(code, trace, env: { "RUBY_MN_THREADS" => "1", "HEADWAY_CONTROL_DIR" => File.join(directory, "sockets") })
+        assert run.success?, run
+        assert_equal %w[observe none], Headway::Trace.open(trace).to_h[:processes].first.values_at(:policy, :preempt)
+      end
     end
   end
 

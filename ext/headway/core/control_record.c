@@ -167,7 +167,7 @@ describe(struct hw_control *control, struct hw_trace_header *header)
     struct hw_runtime *rt = control->runtime;
     pthread_mutex_lock(&rt->lock);
     strcpy(header->policy, hw_policy_labels[rt->scheduler.policy.kind]);
-    strcpy(header->preempt, hw_preempt_labels[rt->signal_lost ? HW_POLL : rt->preempt]);
+    strcpy(header->preempt, control->teller.many_to_many ? "none" : hw_preempt_labels[rt->signal_lost ? HW_POLL : rt->preempt]);
     header->quantum_ns = hw_policy_slice_ns(&rt->scheduler.policy);
     pthread_mutex_unlock(&rt->lock);
     strcpy(header->ruby, control->facts.ruby);

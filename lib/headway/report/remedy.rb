@@ -28,6 +28,11 @@ module Headway
         process = process ? @processes.find { |one| one[:id] == process } : @processes.find { |one| one[:policy] != "fair" }
         return "" if process.nil? || process[:policy] == "fair" || @longest_s < LONG_S || share < MUCH
 
+        if process[:preempt] == "none" # M:N threads
+          return " Policy fair would let it go first, but not with M:N threads: " \
+                 "`env -u RUBY_MN_THREADS headway run --policy fair -- #{command(process)}`."
+        end
+
         # By name, as the program may be what set another policy.
         " With policy fair it would go first: `headway run --policy fair -- #{command(process)}`."
       end

@@ -53,8 +53,10 @@ module Headway
 
       # @param stats [Hash] as {Headway.stats} returns it
       # @param cpu_s [Float] what the process has computed, with the GVL or without
-      def initialize(stats, cpu_s)
+      # @param many_to_many [Boolean] whether threads share native threads, so that no policy is possible but observe
+      def initialize(stats, cpu_s, many_to_many: false)
         @stats = stats
+        @many_to_many = many_to_many
         @cpu_s = cpu_s
         @threads = stats.fetch(:threads)
         @process = stats.fetch(:process)
@@ -121,7 +123,9 @@ module Headway
 
       # Under fair, what is left comes from threads that block too; under the others nobody is let past.
       def remedy
-        @stats[:policy] == :fair ? "" : "; --policy fair would let it go first"
+        return "" if @stats[:policy] == :fair
+
+        "; --policy fair would let it go first#{", but not with M:N threads: unset RUBY_MN_THREADS for it" if @many_to_many}"
       end
 
       def turns(waiters)
