@@ -19,8 +19,8 @@ module Headway
       TIMES_MOST = 8
       # Of the time with the GVL: with less of it on no processor, the machine isn't what decides.
       MUCH_OFF_CPU = 0.1
-      # Requests take so many times as long from their arrival on as they did once they had a thread.
-      QUEUED = 2
+      # Requests take so many times as long from their arrival on as they did once they had a thread: more than the model is wrong by.
+      QUEUED = 1.25
       # Threads of servers: some of them take requests, others help.
       SERVER = /\A(?:puma |sidekiq)/
       # What the core calls threads and requests whose names the trace doesn't have.
@@ -95,7 +95,8 @@ module Headway
         recorded_ms = 1000 * @workload.kinds.sum { |kind| kind.count * kind.mean_s } / @workload.count
         return if predicted_ms < QUEUED * recorded_ms || samples_ms.min <= recorded_ms # which requests were recorded may be why
 
-        "#{name} comes out at #{predicted_ms.round} ms a #{@workload.thing}, where #{recorded_ms.round} were recorded: that many that " \
+        predicted, recorded = [predicted_ms, recorded_ms].map { |ms| ms >= 10 ? ms.round : format("%.2g", ms) }
+        "#{name} comes out at #{predicted} ms a #{@workload.thing}, where #{recorded} were recorded: that many that " \
           "come at random would meet more often, and wait for a thread or the GVL. #{CLOSED.capitalize}"
       end
 
