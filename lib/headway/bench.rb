@@ -41,6 +41,7 @@ module Headway
 end
 
 require_relative "statistics"
+require_relative "bench/progress"
 require_relative "bench/child"
 require_relative "bench/interpreter"
 require_relative "bench/arm"

@@ -86,6 +86,15 @@ class BenchUsageTest < Minitest::Test
     end
   end
 
+  # As where a daemon has closed it: progress is lost, the figures aren't.
+  def test_a_closed_stderr
+    run = Harness::RubyProcess.run("-e", <<~RUBY)
+      exec(#{RbConfig.ruby.dump}, #{EXECUTABLE.dump}, "bench", *%w[quantum --runs 1 --iterations 1 --arms stock --json], err: :close)
+    RUBY
+    assert_predicate run, :success?, run.to_s
+    assert_equal "quantum", JSON.parse(run.out)["bench"]
+  end
+
   def test_arms_of_another_benchmark
     assert_wrong(/no arm "stock": give any of no_hook, thread_per_op/, "offload", "--arms", "stock")
   end

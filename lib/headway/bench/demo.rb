@@ -16,7 +16,7 @@ module Headway
       # @param path [String] of the picture
       # @param quantum [Hash] settings of the benchmarks
       # @param fairness [Hash]
-      def initialize(path, quantum: {}, fairness: { "seconds" => 3 }, progress: $stderr)
+      def initialize(path, quantum: {}, fairness: { "seconds" => 3 }, progress: Progress)
         @path = path
         @experiments = { Quantum.new(quantum) => %w[total_s io_waste_s], Fairness.new(fairness) => %w[requests_per_s] }
         @progress = progress

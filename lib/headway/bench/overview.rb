@@ -28,7 +28,7 @@ module Headway
       # @param interpreters [Array<Interpreter>]
       # @param scale [Scale]
       # @param only [Array<String>] names of sections, all when empty
-      def initialize(interpreters, scale: FULL, only: [], progress: $stderr)
+      def initialize(interpreters, scale: FULL, only: [], progress: Progress)
         unknown = only - SECTIONS.keys
         raise UsageError, "unknown section #{unknown.first.inspect}: give any of #{SECTIONS.keys.join(", ")}" if unknown.any?
 

@@ -40,7 +40,7 @@ module Headway
         return unless @plot
 
         Picture.new([[result, experiment]]).write(@plot)
-        warn "The picture is in #{@plot}"
+        Progress.puts "The picture is in #{@plot}"
       end
 
       private
@@ -56,7 +56,7 @@ module Headway
       def arms
         wanted = @arms.choose(@names, interpreter) + @rubies.map { @arms.foreign(_1) }
         able = wanted.reject do |arm|
-          arm.trouble&.tap { |trouble| warn "#{arm.name} is left out: #{trouble}" }
+          arm.trouble&.tap { |trouble| Progress.puts("#{arm.name} is left out: #{trouble}") }
         end
         able.any? ? able : raise(UsageError, "none of these arms can run here")
       end

@@ -8,8 +8,8 @@ module Headway
       # @param arms [Array<Arm>]
       # @param interpreter [Interpreter]
       # @param runs [Integer]
-      # @param progress [IO]
-      def initialize(experiment, arms, interpreter:, runs:, progress: $stderr)
+      # @param progress [#puts]
+      def initialize(experiment, arms, interpreter:, runs:, progress: Progress)
         @experiment = experiment
         @arms = arms
         @interpreter = interpreter

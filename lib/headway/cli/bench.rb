@@ -22,7 +22,7 @@ module Headway
         rescue Headway::Bench::UsageError => error
           raise UsageError, error.message
         rescue Headway::Bench::Error => error
-          warn "headway: #{error.message}"
+          CLI.say(error.message)
           1
         end
 

@@ -56,7 +56,7 @@ module Headway
           return unless @yjit
           return ruby.with("--yjit") if ruby.yjit?
 
-          warn "#{ruby.name} was built without YJIT"
+          Progress.puts "#{ruby.name} was built without YJIT"
         end
       end
     end

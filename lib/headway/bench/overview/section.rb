@@ -9,7 +9,7 @@ module Headway
 
         # @param interpreter [Interpreter]
         # @param scale [Scale]
-        # @param progress [IO]
+        # @param progress [#puts]
         def initialize(interpreter, scale, progress)
           @interpreter = interpreter
           @scale = scale

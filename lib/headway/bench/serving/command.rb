@@ -48,7 +48,7 @@ module Headway
             Page.new(path, ["bin/bench-server", *argv].join(" ")).write(results) if path
           end
           puts JSON.pretty_generate(results.map(&:first)) if @json
-          warn "The figures are in #{path}" if path
+          Progress.puts "The figures are in #{path}" if path
         end
 
         private
@@ -125,7 +125,7 @@ module Headway
 
         # What cannot run here is left out, and said.
         def arms
-          @able ||= ServedArm.choose(@arms, interpreter).reject { |arm| arm.trouble&.tap { warn "#{arm.name} is left out: #{_1}" } }
+          @able ||= ServedArm.choose(@arms, interpreter).reject { |arm| arm.trouble&.tap { Progress.puts("#{arm.name} is left out: #{_1}") } }
           @able.any? ? @able : raise(UsageError, "none of these arms can run here")
         end
 
