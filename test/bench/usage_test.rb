@@ -29,7 +29,7 @@ class BenchUsageTest < Minitest::Test
     %w[0 -1 abc 1e99 1.5].each { assert_wrong(/--runs.*whole number from 1/, "cpu", "--runs", _1) }
     assert_wrong(/--iterations/, "quantum", "--iterations", "0")
     ["", "a", "1,,4", "-1"].each { assert_wrong(/--cpu-threads.*such as 0,1,4,16/, "fairness", "--cpu-threads", _1) }
-    %w[0 -5 nan 1e99 abc].each { assert_wrong(/--server-ms.*above 0/, "fairness", "--server-ms", _1) }
+    %w[0 -5 nan 1e99 abc].each { assert_wrong(/--server-ms.*from 0.001 to 3600/, "fairness", "--server-ms", _1) }
     assert_wrong(/--port.*65535/, "fairness", "--port", "65536")
   end
 

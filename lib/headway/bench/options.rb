@@ -60,7 +60,7 @@ module Headway
 
         def positive(text)
           number = Float(text, exception: false)
-          refuse(text, "give a number above 0, at most 3600") unless number&.between?(1e-3, 3600)
+          refuse(text, "give a number from 0.001 to 3600") unless number&.between?(1e-3, 3600)
           number == number.to_i ? number.to_i : number
         end
 
