@@ -95,6 +95,13 @@ class BenchDisplayTest < Minitest::Test
     end
   end
 
+  def test_a_full_disk_is_told_of_in_the_users_words
+    skip "no /dev/full here" unless File.writable?("/dev/full")
+
+    error = assert_raises(Error) { Picture.new([[@result, @experiment]]).write("/dev/full") }
+    assert_equal "cannot write /dev/full: No space left on device", error.message
+  end
+
   def test_arms_take_turns
     order = []
     experiment = Class.new(Experiment) do

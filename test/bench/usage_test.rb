@@ -23,6 +23,7 @@ class BenchUsageTest < Minitest::Test
     assert_wrong(/--arms/, "quantum", "--arms", ",")
     assert_wrong(/no Ruby that can be used/, "cpu", "--ruby", "/nonexistent/ruby")
     assert_wrong(%r{cannot write /nonexistent/p.html}, "cpu", "--plot", "/nonexistent/p.html")
+    assert_wrong(/--plot is "p.png": give a name that ends in .html/, "cpu", "--plot", "p.png")
   end
 
   def test_bad_numbers
@@ -39,6 +40,7 @@ class BenchUsageTest < Minitest::Test
     assert_wrong(/CONC is "-1"/, "io", env: { "CONC" => "-1" })
     assert_wrong(/URL is "nonsense"/, "io", "--arms", "stock", env: { "URL" => "nonsense" })
     assert_wrong(/URL is "http:/, "io", "--arms", "stock", env: { "URL" => "http://a b/" })
+    assert_wrong(%r{URL is "http://": give one}, "io", "--arms", "stock", env: { "URL" => "http://" })
   end
 
   def test_a_port_in_use

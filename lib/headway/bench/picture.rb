@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "cgi/escape"
+require_relative "../reason"
 require_relative "chart"
 require_relative "picture/part"
 
@@ -17,7 +18,7 @@ module Headway
         File.open(path, "a") { nil }
         File.delete(path) unless existed
       rescue SystemCallError => e
-        raise UsageError, "cannot write #{path}: #{e.message[/\A[^@]+/].strip}"
+        raise UsageError, "cannot write #{path}: #{Reason.of(e)}"
       end
 
       STYLE = <<~CSS
@@ -53,7 +54,7 @@ module Headway
       def write(path)
         File.write(path, to_html)
       rescue SystemCallError => e
-        raise Error, "cannot write #{path}: #{e.message}"
+        raise Error, "cannot write #{path}: #{Reason.of(e)}"
       end
 
       # @return [String]

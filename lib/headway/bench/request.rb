@@ -25,7 +25,7 @@ module Headway
         parser.on("--ruby PATH", "add an arm: the plain program under", "another Ruby") { @rubies << Interpreter.new(_1) }
         parser.on("--runs N", Options::Count, "runs of each arm (default #{@runs})") { @runs = _1 }
         parser.on("--json", "print the figures as JSON") { @json = true }
-        parser.on("--plot FILE", "draw the figures, as an HTML page") { @plot = _1 }
+        parser.on("--plot FILE", "draw the figures, as an HTML page") { @plot = page(_1) }
         @experiment.options(parser, @settings)
       end
 
@@ -44,6 +44,13 @@ module Headway
       end
 
       private
+
+      # Whoever gives another form's name expects that form.
+      def page(path)
+        return path if ["", ".html", ".htm"].include?(File.extname(path).downcase)
+
+        raise UsageError, "--plot is #{path.scrub.inspect}: give a name that ends in .html, as it draws a page"
+      end
 
       def other_arms
         others = @arms::KINDS.keys - @arms::DEFAULTS

@@ -46,7 +46,7 @@ module Headway
       # Asks once before anything is measured: an address that doesn't answer, or answers with an error, is the commonest mistake.
       def reach(text)
         uri = URI.parse(text)
-        raise URI::InvalidURIError unless uri.is_a?(URI::HTTP) && uri.host
+        raise URI::InvalidURIError unless uri.is_a?(URI::HTTP) && !uri.host.to_s.empty?
 
         status = Net::HTTP.start(uri.host, uri.port, use_ssl: uri.scheme == "https", open_timeout: 10, read_timeout: 30) do |http|
           http.request(Net::HTTP::Get.new(uri)).code
