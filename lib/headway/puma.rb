@@ -90,7 +90,7 @@ module Headway
         { headway_running_ms: ms(process[:running]), headway_ready_ms: ms(process[:ready]),
           headway_suspended_ms: ms(process[:suspended]), headway_waits: process[:wait][:count],
           headway_wait_p50_us: us(process[:wait][:p50]), headway_wait_p99_us: us(process[:wait][:p99]),
-          headway_preemptions: process[:preemptions] }
+          headway_preemptions: process[:switches][:preempted] }
       end
 
       private

@@ -24,6 +24,10 @@ class PumaTest < Minitest::Test
       when "/close" then [200, {}, Enumerator.new { |out| out << "sent" }.tap { |body| def body.close = raise(IOError, "close failed") }]
       when "/breaks" then [200, {}, Enumerator.new { |out| (out << "sent") && raise("broke off") }]
       when "/threads" then [200, {}, [Thread.list.filter_map(&:name).grep(/headway/).inspect]]
+      when "/compete"
+        Array.new(2) { Thread.new { stop = Process.clock_gettime(1) + 1; nil while Process.clock_gettime(1) < stop } }.each(&:join)
+        [200, {}, []]
+      when "/preempted" then [200, {}, [Headway::Metrics.text[/^ruby_gvl_preemptions_total (\\d+)/, 1]]]
       when "/works" then [200, {}, [$works.inspect]]
       when "/file"
         File.write("export", "first\\nsecond\\n")
@@ -53,6 +57,16 @@ class PumaTest < Minitest::Test
     assert_operator stats["requests_count"], :>, 0
     @puma.await_output(/headway: \d+ s: GVL held \d+ % of it, \d+ waits of [\d.]+ ms on average, \d+ preemptions/)
     assert_includes @puma.output, "* Headway #{Headway::VERSION}: policy fair, quantum 50 ms, preempt signal"
+  end
+
+  # Holds that were ended for another thread, by the VM's own time slice, too.
+  def test_preemptions_are_those_of_the_metrics
+    puma("policy: :observe, log_interval: 0.2")
+    get(@port, "/compete")
+    @puma.await_output(/, [1-9]\d* preemptions/)
+    counted = get(@port, "/preempted").body.to_i
+    assert_operator counted, :>, 0
+    assert_operator statistics["headway_preemptions"], :>=, counted
   end
 
   def test_a_body_whose_close_raises_is_counted_once_and_raises

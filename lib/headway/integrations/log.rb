@@ -59,7 +59,7 @@ module Headway
         waits = after[:wait][:count] - before[:wait][:count]
         format("headway: %<seconds>.0f s: GVL held %<held>.0f %% of it, %<waits>d waits of %<wait>.2f ms on average, %<preemptions>d preemptions",
                seconds: seconds, held: 100 * running / seconds, waits: waits, wait: waits.zero? ? 0 : 1000 * ready / waits,
-               preemptions: after[:preemptions] - before[:preemptions])
+               preemptions: after[:switches][:preempted] - before[:switches][:preempted])
       end
     end
   end
