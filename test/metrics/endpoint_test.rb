@@ -93,7 +93,7 @@ class MetricsEndpointTest < Minitest::Test
   end
 
   def test_a_directory_that_cannot_be_is_refused_in_a_line
-    ["/proc/nothing", 7, File.join(__FILE__, "below")].each do |directory|
+    ["/proc/nothing", 7, "", File.join(__FILE__, "below")].each do |directory|
       error = assert_raises(Headway::SettingError) { Headway::Metrics::Endpoint.new(directory: directory) }
       assert_includes error.message, "directory is #{directory.inspect}: give"
       assert_equal 1, error.message.lines.size

@@ -24,6 +24,8 @@ module Headway
       # @return [Siblings]
       # @raise [SettingError] when nothing can be written there
       def self.at(directory)
+        raise SettingError, "directory is \"\": give a path" if directory == ""
+
         @all[Recorder::FileName.absolute(directory, from: "directory")] ||= new(directory)
       end
 
