@@ -252,9 +252,16 @@ class MetricsAdaptersTest < Harness::TrapTest
       reporter.stop
     end
     assert_match(/\Aheadway: metrics don't reach StatsD at no\.such\.host\.invalid:8125: .+\n\z/, err)
-    [{ every: 0 }, { port: "8125" }, { port: 99_999 }, { host: nil }].each do |options|
+    [{ every: 0 }, { port: "8125" }, { port: 99_999 }, { host: nil }, { tags: "no" }].each do |options|
       assert_raises(Headway::SettingError, options.inspect) { Adapters::StatsD.install(**options) }
     end
+  end
+
+  def test_a_receiver_that_is_none_is_refused_in_a_line
+    error = assert_raises(Headway::SettingError) { Adapters::PrometheusClient.install(registry: 5) }
+    assert_equal "registry is 5: give a Prometheus::Client::Registry", error.message
+    error = assert_raises(Headway::SettingError) { Adapters::OpenTelemetry.install(meter_provider: 5) }
+    assert_equal "meter_provider is 5: give one of OpenTelemetry's", error.message
   end
 
   def test_a_receiver_whose_reasons_have_any_bytes_is_asked_again

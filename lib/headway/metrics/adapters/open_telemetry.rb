@@ -26,7 +26,12 @@ module Headway
         end
 
         # @param meter_provider [OpenTelemetry::Metrics::MeterProvider]
+        # @raise [SettingError]
         def initialize(meter_provider)
+          unless meter_provider.respond_to?(:meter)
+            raise SettingError, "meter_provider is #{meter_provider.inspect[0, 60]}: give one of OpenTelemetry's"
+          end
+
           @meter = meter_provider.meter("headway", version: VERSION)
           @deltas = Deltas.new
           @instruments = {}

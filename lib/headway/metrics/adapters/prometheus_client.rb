@@ -34,7 +34,12 @@ module Headway
         end
 
         # @param registry [Prometheus::Client::Registry]
+        # @raise [SettingError]
         def initialize(registry)
+          unless registry.respond_to?(:register)
+            raise SettingError, "registry is #{registry.inspect[0, 60]}: give a Prometheus::Client::Registry"
+          end
+
           @registry = registry
           @deltas = Deltas.new
         end

@@ -33,6 +33,7 @@ module Headway
         def initialize(host, port, tags: true)
           raise SettingError, "host is #{host.inspect[0, 60]}: give a name or an address" unless host.is_a?(String) && !host.empty?
           raise SettingError, "port is #{port.inspect[0, 60]}: give a number from 1 to 65535" unless port.is_a?(Integer) && port.between?(1, 65_535)
+          raise SettingError, "tags is #{tags.inspect[0, 60]}: give true or false" unless [true, false].include?(tags)
 
           @host = host
           @port = port
