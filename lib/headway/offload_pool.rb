@@ -289,14 +289,13 @@ module Headway
     def start
       @pid = Process.pid
       @lock = Mutex.new
-      @pending = Thread::SizedQueue.new(@queue)
+      @threads = {}.compare_by_identity # thread => the job it runs
+      @pending = Thread::SizedQueue.new(room)
       @line = Line.new
       @vacancies = Vacancies.new
-      @threads = {}.compare_by_identity # thread => the job it runs
       @light = @lined_up = 0
       @light_since = 0.0
-      most = [@queue + @workers, MOST].min
-      @costs = Native.offload_costs(Settings::OFFLOADS.index(@mode), @mode == :adaptive ? HandOver.ns : 0, most, @crew)
+      @costs = Native.offload_costs(Settings::OFFLOADS.index(@mode), @mode == :adaptive ? HandOver.ns : 0, room, @crew)
       @inline = 0 # those the native part did not choose
       @counts = { ran: 0, withdrawn: 0, cancelled: 0, cancelled_but_ran: 0, late: 0, full: 0, busy: 0.0 }
     end

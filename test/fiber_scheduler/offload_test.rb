@@ -36,6 +36,46 @@ class FiberSchedulerOffloadTest < Minitest::Test
     assert_equal HANDED_OVER, pool.calls.positive?
   end
 
+  # The queue is for those that wait for a worker. All of these come before the first worker that was woken has begun.
+  def test_idle_workers_take_jobs_beside_the_queue
+    pool = Headway::OffloadPool.new(workers: 4, queue: 1, full: :raise)
+    2.times do # the second time the workers are there
+      outcomes = []
+      looping(pool:) do
+        gate = Thread::Queue.new
+        5.times { Fiber.schedule { outcomes << pool.run { gate.pop } } }
+        sleep 0.001 until gate.num_waiting == 4
+        Fiber.schedule { outcomes << assert_raises(Headway::OffloadPool::FullError) { pool.run { nil } }.class }
+        5.times { gate << :done }
+      end
+      assert_equal [Headway::OffloadPool::FullError] + [:done] * 5, outcomes
+    end
+  ensure
+    pool&.close
+  end
+
+  # The worker comes for the first one, begins with the newest, and then is at the first one for long. Nobody waits any more.
+  def test_who_goes_ahead_leaves_its_place_in_the_queue
+    pool = Headway::OffloadPool.new(workers: 1, queue: 2, full: :raise)
+    values = []
+    looping(pool:) do
+      gate = Thread::Queue.new
+      loop do
+        2.times { |number| Fiber.schedule { pool.run { gate.pop if number == 0 } } }
+        sleep 0.001 until gate.num_waiting == 1
+        break if pool.stats[:queued] == 0 # the worker was not so quick as to know of one only
+
+        gate << true
+      end
+      2.times { |number| Fiber.schedule { values << pool.run { number } } }
+      assert_equal 2, pool.stats[:queued]
+      gate << true
+    end
+    assert_equal [0, 1], values.sort
+  ensure
+    pool&.close
+  end
+
   def test_what_is_no_pool_is_refused
     error = assert_raises(ArgumentError) { Headway::FiberScheduler.new(pool: 3) }
     assert_equal "pool is 3: give true, nil, or one that can be called", error.message
@@ -70,6 +110,7 @@ class FiberSchedulerOffloadTest < Minitest::Test
       ends = nil
       looping(pool: by_ruby ? pool.method(:call) : pool) do
         Fiber.schedule { pool.run { gate.pop } }
+        sleep 0.001 until gate.num_waiting == 1
         pipes = Array.new(2) { IO.pipe }
         closing = pipes.map { |_, writer| Fiber.schedule { writer.close rescue seen << $!.message } } # rubocop:disable Style/RescueModifier
         closing.each { |fiber| fiber.raise(IOError, "given up") if fiber.alive? }

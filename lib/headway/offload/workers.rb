@@ -71,20 +71,26 @@ module Headway
 
       # Unless this worker was killed: it is none any more.
       def note(job)
-        @threads[Thread.current] = job if @threads.key?(Thread.current)
+        @lock.synchronize do
+          @threads[Thread.current] = job if @threads.key?(Thread.current)
+          @pending.max = room
+        end
       end
+
+      # In the queue stand those who wait, and those for whom an idle worker, perhaps a new one, has yet to come.
+      def room = [@queue + @workers - @threads.count { |_, job| job }, MOST].min
 
       # For each job that was queued one worker comes, and the line says which job it takes. But a job that has been queued and has yet
       # to join the line (its thread was switched away in between) is taken by the worker that came for it: had that taken another one,
       # nobody would come once it has joined.
       def next_for(queued)
-        (next_in_line if queued.ticket) || queued
+        (next_in_line(queued) if queued.ticket) || queued
       end
 
       # @return [Job]
       def call_ticket(ticket) = @lock.synchronize { @vacancies.call(ticket) }
 
-      def next_in_line = @lock.synchronize { take_from_line }
+      def next_in_line(passed = nil) = @lock.synchronize { take_from_line(passed) }
 
       def left_over = @lock.synchronize { take_from_line if @light < @crew }
 
@@ -150,8 +156,15 @@ module Headway
         job
       end
 
-      # With the lock held.
-      def take_from_line = @line.next
+      # With the lock held. Who goes ahead leaves its place in the queue to whom it passed, for which a worker came that takes it instead,
+      # or else to who comes next.
+      def take_from_line(passed = nil)
+        job = @line.next or return
+        @vacancies.add(job.ticket)
+        job.ticket = nil
+        passed.ticket = @vacancies.take(passed) || passed.ticket if passed&.queued? && passed.ticket&.called
+        job
+      end
     end
   end
 end
