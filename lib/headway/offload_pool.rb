@@ -76,10 +76,19 @@ module Headway
       Forks.watch(self)
     end
 
+    @making = Mutex.new
+
     class << self
       # @return [OffloadPool] what {Headway.offload} uses, made at its first use
       def default
-        @default = new if @default.nil? || @default.closed? # no lock, for signal handlers; of two, one has no threads and goes
+        return @default unless @default.nil? || @default.closed?
+
+        made = new # others may do the same meanwhile: the first one stays, the others have no threads and go
+        begin
+          @making.synchronize { @default = made if @default.nil? || @default.closed? }
+        rescue ThreadError # a signal's handler can't lock
+          @default = made
+        end
         @default
       end
 

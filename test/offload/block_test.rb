@@ -178,6 +178,12 @@ class OffloadBlockTest < Minitest::Test
     assert_equal "ran", IO.popen([RbConfig.ruby, "-Ilib", "-rheadway", "-e", program], &:read)
   end
 
+  def test_used_for_the_first_time_by_many_it_is_one_pool
+    program = 'Array.new(8) { Thread.new { Headway.offload { sleep 0.01 } } }.each(&:join)
+               print ObjectSpace.each_object(Headway::OffloadPool).count { |pool| pool.stats[:workers] > 0 }'
+    assert_equal "1", IO.popen([RbConfig.ruby, "-Ilib", "-rheadway", "-e", program], &:read)
+  end
+
   def test_a_fiber_that_is_stopped_stops_the_block
     log = []
     begun = false
