@@ -105,6 +105,11 @@ class FiberSchedulerLifecycleTest < Minitest::Test
     assert_equal 3, scheduler.stats[:errors]
   end
 
+  def test_an_on_error_that_cannot_be_called
+    error = assert_raises(ArgumentError) { Headway::FiberScheduler.new(on_error: 3) }
+    assert_equal "on_error is 3: give something to call, or nil", error.message
+  end
+
   def test_an_on_error_that_raises_loses_nothing
     error = nil
     _, report = capture_io do
