@@ -46,7 +46,9 @@ class SummaryTest < Minitest::Test
     assert_includes summary([worker, *others]),
                     "worker-3 waited 41 % of its time for the GVL (4.10 s of 10.0 s); crunch kept others waiting most (4.50 s)."
     worker[:waited_for] = [{ name: nil, number: nil, seconds: 1.5 }, { name: "job", number: 4, seconds: 1.4 }, { name: "main", number: 1, seconds: 1.2 }]
-    assert_includes summary([worker, *others]), "worker-3 waited 41 % of its time for the GVL (4.10 s of 10.0 s), mostly for job (1.40 s)."
+    assert_includes summary([worker, *others]), "worker-3 waited 41 % of its time for the GVL (4.10 s of 10.0 s), longest for job (1.40 s)."
+    worker[:waited_for][1][:seconds] = 2.2
+    assert_includes summary([worker, *others]), "(4.10 s of 10.0 s), mostly for job (2.20 s)."
     unknown = [worker, *others].map { |row| row.merge(waited_for: nil, caused: nil) }
     assert_includes summary(unknown), "worker-3 waited 41 % of its time for the GVL (4.10 s of 10.0 s)."
   end

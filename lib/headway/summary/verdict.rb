@@ -136,8 +136,8 @@ module Headway
 
       # For whom a thread waited is not known beyond its end.
       def cause(waiter)
-        mostly = waiter[:waited_for]&.select { |part| part[:name] }&.max_by { |part| part[:seconds] }
-        return ", mostly for #{Text.thread(mostly[:name])} (#{Text.duration(mostly[:seconds])})" if mostly
+        longest = waiter[:waited_for]&.select { |part| part[:name] }&.max_by { |part| part[:seconds] }
+        return ", #{longest[:seconds] < CAUSED * waiter[:ready] ? "longest" : "mostly"} for #{share(longest)}" if longest
 
         others = @threads.reject { |thread| (thread.equal?(waiter) && thread[:count] == 1) || thread[:caused].nil? }
         most = others.max_by { |thread| thread[:caused] }
@@ -147,6 +147,8 @@ module Headway
         whom = most.equal?(waiter) ? "they kept one another and others" : "#{Table.label(most)} kept others"
         "; #{whom} waiting most (#{Text.duration(most[:caused])})"
       end
+
+      def share(part) = "#{Text.thread(part[:name])} (#{Text.duration(part[:seconds])})"
 
       def cpu_bound?(thread)
         thread[:batch] || thread[:suspended] < CPU_BOUND * (thread[:running] + thread[:suspended])
