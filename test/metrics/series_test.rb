@@ -21,6 +21,16 @@ class MetricsSeriesTest < Minitest::Test
     assert_equal({ { thing: "a" } => 3.5 }, things.family.series)
   end
 
+  def test_what_would_be_lost_in_another_series_or_is_no_number_is_refused
+    things = counter
+    messages = [-> { things.add("a", "b") }, -> { things.add }, -> { things.add("a", by: "3") }, -> { histogram.observe("3") }].map do |wrong|
+      assert_raises(ArgumentError, &wrong).message
+    end
+    assert_equal ["ruby_gvl_things_total has the labels thing: give a value for each, not 2", "ruby_gvl_things_total has the labels thing: give a value for each, not 0",
+                  'by is "3": give a number', 'seconds is "3": give a number'], messages
+    assert_empty things.family.series
+  end
+
   def test_what_comes_after_the_bound_is_counted_together
     things = counter
     100.times { |index| things.add("thing #{index}") }

@@ -47,7 +47,10 @@ module Headway
       private
 
       # @param values [Array] of the labels, in their order
+      # @raise [ArgumentError] for another number of values than of labels
       def change(values)
+        values.size == @labels.size or raise ArgumentError, "#{@name} has the labels #{@labels.join(", ")}: give a value for each, not #{values.size}"
+
         @lock.synchronize do
           key = @values.key?(values) ? values : new_key(values)
           @values[key] = yield(@values[key])
@@ -70,7 +73,10 @@ module Headway
       # @param values [Array] of the labels, in their order
       # @param by [Numeric] a negative one is left out, as is one that isn't finite: nothing would ever be added to that again
       # @return [void]
+      # @raise [ArgumentError] another number of values than of labels, a by that is no number
       def add(*values, by: 1)
+        by.is_a?(Numeric) or raise ArgumentError, "by is #{by.inspect[0, 60]}: give a number"
+
         change(values) { |value| (value || 0) + by } if by.finite? && !by.negative?
       end
 
@@ -96,7 +102,9 @@ module Headway
       # @param seconds [Numeric] a negative one, of a clock that was set back, counts as none; one that isn't finite is left out
       # @param values [Array] of the labels, in their order
       # @return [void]
+      # @raise [ArgumentError] another number of values than of labels, seconds that are no number
       def observe(seconds, *values)
+        seconds.is_a?(Numeric) or raise ArgumentError, "seconds is #{seconds.inspect[0, 60]}: give a number"
         return unless seconds.finite?
 
         seconds = [seconds.to_f, 0.0].max
