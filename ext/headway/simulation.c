@@ -104,6 +104,7 @@ process_hash(const struct hw_workload_process *process)
     VALUE hash = rb_hash_new();
     hw_set(hash, "pid", UINT2NUM(process->header.pid));
     hw_set(hash, "ruby", hw_cstr(process->header.ruby));
+    hw_set(hash, "preempt", hw_cstr(process->header.preempt));
     hw_set(hash, "policy", hw_cstr(process->header.policy));
     hw_set(hash, "command", hw_cstr(process->header.command));
     hw_set_number(hash, "quantum", process->header.quantum_ns);

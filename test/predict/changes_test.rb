@@ -171,6 +171,11 @@ class AdviseChangesTest < PredictCase
     refute(settings.any? { |candidate| candidate.policy == :stock && candidate.quantum_ms == 10 })
   end
 
+  def test_where_threads_share_native_threads_no_policy_is_a_candidate
+    settings = Headway::Advise::Candidates.new(Headway::Workload.open(orders(preempt: "none")), rate: nil).settings
+    assert_equal [:stock], settings.map(&:policy).uniq
+  end
+
   private
 
   def changes_of(command, from, to)

@@ -51,8 +51,10 @@ module Headway
       private
 
       def scheduling
-        slices = Gem::Version.correct?(@workload.typical_process[:ruby]) && Gem::Version.new(@workload.typical_process[:ruby]) >= SLICES_SINCE
+        process = @workload.typical_process
+        slices = Gem::Version.correct?(process[:ruby]) && Gem::Version.new(process[:ruby]) >= SLICES_SINCE
         known = SCHEDULING.reject { |policy, quantum_ms| policy == :stock && quantum_ms != Settings::VM_SLICE_MS && !slices }
+        known.select! { |policy,| policy == :stock } if process[:preempt] == "none" # M:N threads
         (known + [[@current.policy, @current.quantum_ms]]).uniq { |policy, quantum_ms| [policy, quantum_ms.to_f] }
       end
     end
