@@ -18,9 +18,9 @@ static const rb_data_type_t analysis_type = { .wrap_struct_name = "Headway::Nati
 
 struct pass {
     struct hw_analysis *analysis;
-    long count, failed; /* failed: the file's place; count: none */
-    const char **paths;
-    uint64_t *sizes;
+    const char *path;
+    uint64_t size;
+    bool whole;
     struct hw_trace_damage damage;
 };
 
@@ -28,10 +28,7 @@ static void *
 run_pass(void *data)
 {
     struct pass *pass = data;
-    for (pass->failed = 0; pass->failed < pass->count; pass->failed++) {
-        const char *path = pass->paths[pass->failed];
-        if (!hw_analysis_add(pass->analysis, path, pass->sizes[pass->failed], &pass->damage)) break;
-    }
+    pass->whole = hw_analysis_add(pass->analysis, pass->path, pass->size, &pass->damage);
     return NULL;
 }
 
@@ -48,35 +45,40 @@ hw_trace_failure(const struct hw_trace_damage *damage, long place)
     return rb_ary_new_from_args(3, LONG2NUM(place), ULL2NUM(damage->offset), rb_utf8_str_new_cstr(damage->what));
 }
 
+/* A path at a time: what only an array holds is moved when the heap is compacted meanwhile. */
+static bool
+run_passes(struct pass *pass, VALUE files, long *place)
+{
+    for (*place = 0; *place < RARRAY_LEN(files); ++*place) {
+        VALUE file = rb_ary_entry(files, *place);
+        VALUE path = rb_str_new_frozen(rb_get_path(rb_ary_entry(file, 0)));
+        pass->path = StringValueCStr(path);
+        pass->size = NUM2ULL(rb_ary_entry(file, 1));
+        rb_thread_call_without_gvl(run_pass, pass, cancel_pass, pass);
+        RB_GC_GUARD(path);
+        if (!pass->whole) return false;
+    }
+    return true;
+}
+
 /* Traces.analyse([[path, bytes that count], ...], whether lanes are wanted) -> Hash; or [the file's place, offset, what is
  * wrong with it] when one can't be read. */
 static VALUE
 analyse(VALUE self, VALUE files, VALUE lanes)
 {
-    struct pass pass = { .count = RARRAY_LEN(files) };
-    VALUE paths_buffer, sizes_buffer, strings = rb_ary_new();
-    pass.paths = ALLOCV_N(const char *, paths_buffer, pass.count);
-    pass.sizes = ALLOCV_N(uint64_t, sizes_buffer, pass.count);
-    for (long i = 0; i < pass.count; i++) {
-        VALUE file = rb_ary_entry(files, i);
-        VALUE path = rb_str_new_frozen(rb_get_path(rb_ary_entry(file, 0)));
-        rb_ary_push(strings, path);
-        pass.paths[i] = StringValueCStr(path);
-        pass.sizes[i] = NUM2ULL(rb_ary_entry(file, 1));
-    }
+    struct pass pass = { 0 };
     VALUE wrapper = TypedData_Make_Struct(0, struct hw_analysis, &analysis_type, pass.analysis);
     hw_analysis_init(pass.analysis, RTEST(lanes));
+    long place;
+    bool whole;
     for (;;) {
-        rb_thread_call_without_gvl(run_pass, &pass, cancel_pass, &pass);
+        whole = run_passes(&pass, files, &place);
         if (!atomic_load(&pass.analysis->cancelled)) break;
         rb_thread_check_ints(); /* raises, or it was an interrupt to go on after: then from the start */
         hw_analysis_free(pass.analysis);
     }
-    VALUE result = pass.failed < pass.count ? hw_trace_failure(&pass.damage, pass.failed) : hw_trace_result(pass.analysis);
+    VALUE result = whole ? hw_trace_result(pass.analysis) : hw_trace_failure(&pass.damage, place);
     RB_GC_GUARD(wrapper);
-    RB_GC_GUARD(strings);
-    ALLOCV_END(paths_buffer);
-    ALLOCV_END(sizes_buffer);
     return result;
 }
 

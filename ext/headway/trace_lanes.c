@@ -84,7 +84,10 @@ piece(VALUE string)
     return (struct hw_piece){ (const uint8_t *)RSTRING_PTR(string), (size_t)RSTRING_LEN(string) };
 }
 
+#define PIECES (HW_LANE_ABSENT + 4)
+
 struct encoding {
+    VALUE strings[PIECES]; /* on the stack, or a compaction moves what the pieces point into */
     struct hw_perfetto pieces;
     struct hw_lane_walk walk;
     struct hw_holds *holds;
@@ -124,19 +127,18 @@ perfetto(VALUE self, VALUE bytes, VALUE start_unit, VALUE given, VALUE entries, 
     entries = rb_str_new_frozen(entries);
     ends = rb_str_new_frozen(ends);
     long count = RSTRING_LEN(ends) / (long)sizeof(uint32_t);
-    if (RARRAY_LEN(given) != HW_LANE_ABSENT + 4 || count < 1) rb_raise(rb_eArgError, "pieces are missing");
+    if (RARRAY_LEN(given) != PIECES || count < 1) rb_raise(rb_eArgError, "pieces are missing");
     struct encoding encoding = { .holds = ready_holds(self) };
     struct hw_perfetto *pieces = &encoding.pieces;
     struct hw_piece *const places[] = { &pieces->beginning[0], &pieces->beginning[1], &pieces->beginning[2], &pieces->ending,
                                         &pieces->before_event, &pieces->end_head, &pieces->title };
-    for (long i = 0; i < RARRAY_LEN(given); i++) *places[i] = piece(RARRAY_AREF(given, i));
+    for (long i = 0; i < PIECES; i++) *places[i] = piece(encoding.strings[i] = RARRAY_AREF(given, i));
     pieces->entries = piece(entries);
     pieces->entry_ends = (const uint8_t *)RSTRING_PTR(ends);
     pieces->threads = (uint32_t)(count - 1);
     encoding.walk = hw_lane_walk((const uint8_t *)RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes), NUM2ULL(start_unit));
     rb_ensure(encode, (VALUE)&encoding, end_encoding, (VALUE)&encoding);
     RB_GC_GUARD(bytes);
-    RB_GC_GUARD(given);
     RB_GC_GUARD(entries);
     RB_GC_GUARD(ends);
     return Qnil;

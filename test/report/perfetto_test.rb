@@ -101,7 +101,28 @@ class PerfettoTest < Minitest::Test
     assert_operator many, :<, few * 50, "20,000 times as many threads"
   end
 
+  def test_the_heap_may_be_compacted_while_a_lane_is_encoded
+    lane = "\x04\x05\x06" * 30_000 # comes in several parts
+    whole, compacted = [proc {}, proc { compact }].map do |between|
+      junk = Array.new(100_000) { |number| "junk #{number}" } # so that what comes next is at the heap's end, and moves
+      pieces = Array.new(7) { |number| (number + 97).chr * 20 }
+      junk.clear
+      parts = []
+      holds = Headway::Native::Traces::Holds.new([[0, lane, 0]])
+      holds.perfetto(lane, 0, pieces, "entry", [5, 5].pack("L*")) { |bytes| between.call(parts << bytes) }
+      parts
+    end
+    assert_operator whole.size, :>, 1
+    assert_equal whole.map(&:hash), compacted.map(&:hash)
+  end
+
   private
+
+  # And what was free afterwards isn't.
+  def compact
+    GC.compact if GC.respond_to?(:compact)
+    Array.new(100_000) { |number| "other #{number}" }
+  end
 
   def best_cpu_time
     Array.new(3) do

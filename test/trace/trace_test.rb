@@ -218,4 +218,21 @@ class TraceTest < TraceCase
 
     assert_equal 100_000, thread.value[:processes].first[:events]
   end
+
+  def test_the_heap_may_be_compacted_between_two_files
+    *paths, last = Array.new(30) { |place| file(known_trace, "trace#{place}.headway") }
+    size = ::File.size(last)
+    junk = Array.new(100_000) { |number| "junk #{number}" * 6 } # what comes next is at the heap's end, and moves
+    compacting = Object.new
+    compacting.define_singleton_method(:to_path) do
+      junk.clear
+      GC.compact if GC.respond_to?(:compact)
+      junk.concat(Array.new(200_000) { |number| "other #{number}" * 5 }) # what was free afterwards isn't
+      last
+    end
+
+    found = Headway::Native::Traces.analyse([*paths, compacting].map { |path| [path, size] }, false)
+    assert_kind_of Hash, found, found.inspect
+    assert_equal 30, found[:processes].size
+  end
 end
