@@ -150,6 +150,7 @@ module Headway
     # @return [nil]
     def close
       @closed = true
+      make_room
       @pending.close
       threads = locked { @threads.keys }
       threads.each(&:join) unless threads.include?(Thread.current)
@@ -290,6 +291,10 @@ module Headway
       @scheduler = Fiber.scheduler
       @scheduler.singleton_class.prepend(Hook) if @scheduler && @scheduler.instance_variable_get(:@worker_pool).equal?(self)
     end
+
+    # A queue that is closed wakes all at once that wait for a place, and the VM goes from one to the next through the fibers' stacks. So
+    # it crashes when a scheduler's unblock lets the next one leave meanwhile. For one more place it wakes one.
+    def make_room = locked { @pending.num_waiting.times { @pending.max += 1 } }
 
     def stays_here? = OffloadPool.worker? || (Fiber.scheduler && Fiber.current_scheduler.nil?)
 
