@@ -292,8 +292,8 @@ module Headway
       @scheduler.singleton_class.prepend(Hook) if @scheduler && @scheduler.instance_variable_get(:@worker_pool).equal?(self)
     end
 
-    # A queue that is closed wakes all at once that wait for a place, and the VM goes from one to the next through the fibers' stacks. So
-    # it crashes when a scheduler's unblock lets the next one leave meanwhile. For one more place it wakes one.
+    # A queue that is closed wakes all at once that wait for a place, and the VM goes from one to the next through the fibers' stacks: it
+    # crashes when a scheduler's unblock lets the next one leave meanwhile. For one more place it wakes one.
     def make_room = locked { @pending.num_waiting.times { @pending.max += 1 } }
 
     def stays_here? = OffloadPool.worker? || (Fiber.scheduler && Fiber.current_scheduler.nil?)
@@ -309,7 +309,8 @@ module Headway
       @vacancies = Vacancies.new
       @light = @lined_up = 0
       @light_since = 0.0
-      @costs = Native.offload_costs(Settings::OFFLOADS.index(@mode), @mode == :adaptive ? HandOver.ns : 0, room, @crew)
+      most = [@queue + @workers, MOST].min
+      @costs = Native.offload_costs(Settings::OFFLOADS.index(@mode), @mode == :adaptive ? HandOver.ns : 0, most, @crew)
       @inline = 0 # those the native part did not choose
       @counts = { ran: 0, withdrawn: 0, cancelled: 0, cancelled_but_ran: 0, late: 0, full: 0, busy: 0.0 }
     end

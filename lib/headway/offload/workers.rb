@@ -73,12 +73,13 @@ module Headway
       def note(job)
         @lock.synchronize do
           @threads[Thread.current] = job if @threads.key?(Thread.current)
-          @pending.max = room
+          @pending.max = room unless @full == :wait # it would wake all who wait for a place, which close says why not to do
         end
       end
 
-      # In the queue stand those who wait, and those for whom an idle worker, perhaps a new one, has yet to come.
-      def room = [@queue + @workers - @threads.count { |_, job| job }, MOST].min
+      # In the queue stand those who wait for a worker, and those for whom an idle one, perhaps a new one, has yet to come: nobody is refused
+      # for these. Who may wait has a place as soon as that one comes.
+      def room = @full == :wait ? @queue : [@queue + @workers - @threads.count { |_, job| job }, MOST].min
 
       # For each job that was queued one worker comes, and the line says which job it takes. But a job that has been queued and has yet
       # to join the line (its thread was switched away in between) is taken by the worker that came for it: had that taken another one,
