@@ -1,4 +1,5 @@
-/* Who called a method of ours? A scheduler's hook declines by returning Qundef, which only C understands: it must never reach Ruby code. */
+/* Who called what runs? A scheduler's hook declines by returning Qundef, which only C understands: it must never reach Ruby code. And in some
+ * callers nobody must be switched away. */
 #include "binding.h"
 
 #include <ruby/debug.h>
@@ -44,4 +45,30 @@ hw_called_by_c(VALUE *caller)
                 (lines[1] == 0 ? !calls_for_ruby(frames[1]) : hw_frame_in(frames[1], "<internal:io>"));
     if (caller) *caller = frames[1];
     return by_c;
+}
+
+/* Methods that wake all who wait, the VM's own. */
+static bool
+wakes_many(VALUE frame, int line)
+{
+    static const char *const names[] = { "broadcast", "close", "clear", "max=" };
+    if (line != 0 && !hw_frame_in(frame, "<internal:thread_sync>")) return false;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (hw_frame_named(frame, names[i])) return true;
+    return false;
+}
+
+#define UNBLOCK_DEEPEST 16
+
+/* The VM goes through a list of those that wait, on their stacks, and calls a fiber scheduler's `unblock` for each, with the next one in hand:
+ * should that leave meanwhile, as its time is up or who was woken first stops it, the VM crashes (thread_sync.c, sync_wakeup). */
+bool
+hw_amid_wakeups(void)
+{
+    VALUE frames[UNBLOCK_DEEPEST];
+    int lines[UNBLOCK_DEEPEST];
+    int count = rb_profile_frames(0, UNBLOCK_DEEPEST, frames, lines);
+    for (int i = 1; i < count; i++)
+        if (wakes_many(frames[i], lines[i]) && hw_frame_named(frames[i - 1], "unblock")) return true;
+    return false;
 }

@@ -19,6 +19,9 @@
  * the job triggered itself, by the address of its frame: had there been an exception, the next check would be in a deeper one. (A
  * kill let in so and an ensure clause of the same method are not told apart.)
  *
+ * Where a switch would be fatal. While the VM wakes fibers that wait for one thing, one after the other, nobody else may run
+ * (hw_amid_wakeups): the holder is left alone until it is through, which the ticker asks every alone_ns.
+ *
  * on_job: with the GVL, on the holder, POSTPONED_JOB and TRAP masked. Doesn't allocate, raise or call a Ruby method.
  * park:   without the GVL. unpark: any thread, under the VM's interrupt lock of the parked thread. */
 #include "binding.h"
@@ -138,7 +141,10 @@ on_job(void *unused)
         bool again = record->job_resume == record->resumes;
         record->job_resume = 0;
         if ((again ? must_yield(record) : blame_and_must_yield(record)) && !trap_pending(record)) {
-            if (!again) {
+            if (!again && hw_amid_wakeups()) {
+                hw_runtime_leave_alone(&hw_runtime, record);
+            }
+            else if (!again) {
                 record->job_resume = record->resumes;
                 record->job_frame = FRAME(saved_errno);
                 rb_postponed_job_trigger(job);
