@@ -38,6 +38,17 @@ class TextTest < Minitest::Test
     assert_includes text, "and 10 more that waited less"
   end
 
+  def test_threads_are_told_apart_where_their_names_are_cut
+    names = ["import of the catalogue of last year, page 1", "import of the catalogue of last year, page 2", "", ""]
+    trace = MadeTrace.new(threads: names.map { |name| { name: name, site: "", segments: [[:ready, 1.0], [:running, 0.1]] } })
+    labels = ["import of the catalogue of last year, p… (thread 1)", "import of the catalogue of last year, p… (thread 2)", "thread 3", "thread 4"]
+
+    labels.each do |label|
+      assert_match(/^  #{Regexp.escape(label)}  +100 ms/, report(:text, trace))
+      assert_includes report(:markdown, trace), "\n| #{label} |"
+    end
+  end
+
   def test_markdown
     text = report(:markdown, MadeTraces.stalled)
 

@@ -23,7 +23,7 @@ module Headway
         threads = data[:threads]
         @several = @processes.size > 1
         @pids = data[:processes].map { |process| process[:pid] }.tally
-        @taken = threads.map { |thread| [thread[:process], thread[:name].to_s] }.tally
+        @taken = threads.map { |thread| [thread[:process], short_name(thread)] }.tally
         @labels = threads.to_h { |thread| [thread[:id], build(thread)] }
       end
 
@@ -76,12 +76,16 @@ module Headway
       private
 
       def build(thread)
-        name = Summary::Text.thread(thread[:name])
-        name = unnamed(thread) if name.empty?
-        known_by = [*("thread #{thread[:number]}" if @taken[[thread[:process], thread[:name].to_s]] > 1),
-                    *(process(thread[:process]) if @several)]
+        name = short_name(thread)
+        number = "thread #{thread[:number]}"
+        alike = @taken[[thread[:process], name]] > 1
+        name = unnamed(thread) || number if name.empty?
+        known_by = [*(number if alike && name != number), *(process(thread[:process]) if @several)]
         known_by.empty? ? name : "#{name} (#{known_by.join(", ")})"
       end
+
+      # Names may differ only where they are cut.
+      def short_name(thread) = Summary::Text.thread(thread[:name])
 
       # Containers have a process 1 each.
       def process(id)
@@ -92,7 +96,7 @@ module Headway
 
       def unnamed(thread)
         site = thread[:site].to_s
-        site.empty? ? "thread" : "thread of #{Summary::Text.name(Labels.basename(site))}"
+        "thread of #{Summary::Text.name(Labels.basename(site))}" unless site.empty?
       end
     end
   end

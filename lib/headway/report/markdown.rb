@@ -41,7 +41,7 @@ module Headway
         more = @rows.more_threads
         table(["thread", "running", "ready", "suspended", "waits", "wait p50", "wait p99", "wait max"],
               rows.map do |row|
-                [plain(row[:name]), *row.values_at(:running, :ready, :suspended).map { |one| time(one) },
+                [plain(row[:label]), *row.values_at(:running, :ready, :suspended).map { |one| time(one) },
                  row[:wait][:count].to_s, *spread(row[:wait].values_at(:p50, :p99, :max), row[:wait][:count])]
               end) + (more.positive? ? ["", "and #{more} more that waited less"] : [])
       end

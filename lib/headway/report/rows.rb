@@ -21,10 +21,10 @@ module Headway
         @labels = document.labels
       end
 
-      # @return [Array<Hash>] the longest waiters, as a row of {Headway.stats}
+      # @return [Array<Hash>] the longest waiters, as a row of {Headway.stats} with a label in place of its name
       def threads
         @data[:threads].sort_by { |thread| [-thread[:ready_s], -thread[:running_s]] }.first(MOST_THREADS).map do |thread|
-          { name: @labels.thread(thread[:id]), count: 1, running: thread[:running_s], ready: thread[:ready_s],
+          { label: @labels.thread(thread[:id]), running: thread[:running_s], ready: thread[:ready_s],
             suspended: thread[:suspended_s], wait: spread(thread[:wait]), hold: spread(thread[:hold]) }
         end
       end

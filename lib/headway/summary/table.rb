@@ -9,7 +9,7 @@ module Headway
                   "count", "p50", "p99", "max"].freeze
       private_constant :GROUPS, :HEADINGS
 
-      # @param threads [Array<Hash>] rows of {Headway.stats}
+      # @param threads [Array<Hash>] rows of {Headway.stats}, or of a report, which has a label for each
       def initialize(threads)
         @rows = [GROUPS, HEADINGS, *threads.map { |thread| cells(thread) }]
       end
@@ -26,7 +26,7 @@ module Headway
       private
 
       def cells(thread)
-        [Table.label(thread), *thread.values_at(:running, :ready, :suspended).map { |time| Text.duration(time) },
+        [thread[:label] || Table.label(thread), *thread.values_at(:running, :ready, :suspended).map { |time| Text.duration(time) },
          *spread(thread[:wait]), *spread(thread[:hold])]
       end
 
