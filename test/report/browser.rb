@@ -51,8 +51,8 @@ module Report
       receive until @loaded.include?(answer.fetch("loaderId"))
     end
 
-    def scheme(dark)
-      call("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }] })
+    def scheme(dark, media: "")
+      call("Emulation.setEmulatedMedia", { media:, features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }] })
     end
 
     # The value of an expression, awaited if it is a promise.

@@ -57,6 +57,24 @@ class PageTest < Minitest::Test
     assert_equal ["38 %", "15.4 s", "99 %", "1.00 ms", "3 µs"], evaluate("[...document.querySelectorAll('#headline .nowrap')].map((part) => part.textContent)")
   end
 
+  # Paper is narrower than the screen, nothing is drawn anew for it, and browsers leave out what is only background.
+  def test_on_paper
+    open_page(Report::KnownPage.new, dark: true)
+    browser.scheme(true, media: "print")
+    lanes, canvas, middle = evaluate(<<~SCRIPT)
+      (() => {
+        const lanes = document.getElementById("lanes")
+        const box = (part) => lanes.querySelector(part).getBoundingClientRect()
+        lanes.style.width = "600px"
+        return [lanes.getBoundingClientRect().right, box("#canvas").right, box(".axis span:nth-child(6)").left - box("#canvas").left - box("#canvas").width / 2]
+      })()
+    SCRIPT
+    assert_in_delta lanes, canvas, 2
+    assert_in_delta 0, middle, 1
+    assert_equal "exact", evaluate("getComputedStyle(document.querySelector('.swatch')).printColorAdjust")
+    assert_equal "rgb(26, 34, 48)", evaluate("getComputedStyle(document.body).color")
+  end
+
   def test_whole_minutes_have_no_sixtieth_second
     { 599.4 => "599 s", 659.4 => "10 min 59 s", 659.7 => "11 min 0 s", 3_600 => "60 min 0 s" }.each do |seconds, said|
       open_page(Report::KnownPage.new.tap { |page| page.data[:wall_s] = seconds })

@@ -90,7 +90,7 @@ export class Timeline {
     const { ticks, step } = ticksOf(this.view, width)
     this.painter.paint({ rows: this.layout.rows, view: this.view, scroll: this.lanes.scrollTop, ticks,
       chosen: this.hovered ?? this.chosen, palette: this.palette })
-    byId("axis").replaceChildren(...ticks.map((tick) => element("span", { style: { left: `${this.painter.x(tick)}px` } }, instant(tick / TICKS, step))))
+    byId("axis").replaceChildren(...ticks.map((tick) => element("span", { style: { left: `${(this.painter.x(tick) / width) * 100}%` } }, instant(tick / TICKS, step))))
     this.overview.paint(this.palette)
     this.tell(began)
   }
