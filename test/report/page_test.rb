@@ -75,6 +75,17 @@ class PageTest < Minitest::Test
     assert_equal "rgb(26, 34, 48)", evaluate("getComputedStyle(document.body).color")
   end
 
+  def test_the_overview_says_how_many_wait_at_most
+    { [[:running, 10]] => "nobody waiting", [[:ready, 0.0001], [:running, 9.9999]] => "up to <0.1 waiting",
+      [[:ready, 5], [:running, 5]] => "up to 1 waiting" }.each do |segments, said|
+      page = Report::PageFixture.new
+      page.process
+      page.thread("main", segments)
+      open_page(page)
+      assert_equal said, evaluate("document.getElementById('overview').dataset.most")
+    end
+  end
+
   def test_whole_minutes_have_no_sixtieth_second
     { 599.4 => "599 s", 659.4 => "10 min 59 s", 659.7 => "11 min 0 s", 3_600 => "60 min 0 s" }.each do |seconds, said|
       open_page(Report::KnownPage.new.tap { |page| page.data[:wall_s] = seconds })

@@ -27,7 +27,8 @@ export class Overview {
         this.running[x] += shares[x * STATES + RUNNING]
       }
     }
-    this.most = Math.max(this.ready.reduce((most, value) => Math.max(most, value), 0), 1)
+    this.most = this.ready.reduce((most, value) => Math.max(most, value), 0)
+    this.canvas.dataset.most = upTo(this.most)
   }
 
   paint(palette) {
@@ -40,7 +41,7 @@ export class Overview {
     context.scale(ratio, ratio)
     const foot = HEIGHT - 5
     for (let x = 0; x < width; x++) {
-      const high = (this.ready[x] / this.most) * (foot - 12)
+      const high = (this.ready[x] / Math.max(this.most, 1)) * (foot - 12)
       context.fillStyle = colours.ready
       if (high > 0) context.fillRect(x, foot - Math.max(high, 0.5), 1, Math.max(high, 0.5))
       context.globalAlpha = Math.min(this.running[x], 1)
@@ -51,7 +52,7 @@ export class Overview {
     this.frame(colours, (view.from / view.max) * width, (view.to / view.max) * width)
     context.fillStyle = colours.faint
     context.font = `10.5px ${palette.font}`
-    context.fillText(`up to ${this.most < 9.95 ? this.most.toFixed(1).replace(/\.0$/, "") : Math.round(this.most)} waiting`, 6, 11)
+    context.fillText(this.canvas.dataset.most, 6, 11)
   }
 
   frame(colours, from, to) {
@@ -87,4 +88,10 @@ export class Overview {
     canvas.addEventListener("pointerup", end, { once: true })
     canvas.addEventListener("pointercancel", end, { once: true })
   }
+}
+
+// What is drawn is an average over a pixel's time: a wait that is short beside it comes to less than one.
+function upTo(most) {
+  if (most < 0.05) return most > 0 ? "up to <0.1 waiting" : "nobody waiting"
+  return `up to ${most < 9.95 ? most.toFixed(1).replace(/\.0$/, "") : Math.round(most)} waiting`
 }
