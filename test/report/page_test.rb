@@ -138,6 +138,15 @@ class PageTest < Minitest::Test
     assert_equal "nobody (GVL free), 80 %", text("#longest tbody td:last-child").tr("\u00a0", " ")
   end
 
+  def test_a_wait_behind_many_in_turn_was_not_behind_nobody
+    page = Report::PageFixture.new
+    page.process
+    page.thread("late", [[:ready, 1], [:running, 1]])
+    3.times { |index| page.thread("busy #{index}", [[:suspended, index * 0.2], [:running, 0.2], [:suspended, 1.8 - index * 0.2]]) }
+    open_page(page)
+    assert_equal "3 threads in turn, 60 %", text("#longest tbody td:last-child")
+  end
+
   def test_lists_threads_and_the_longest_waits
     open_page(Report::KnownPage.new)
     rows = rows_of("Threads")
