@@ -14,7 +14,7 @@ export function showTotals({ data, threads, processes }) {
       `${plural(threads.length, "thread")}${processes.length > 1 ? `, ${plural(processes.length, "process", "processes")}` : ""}`),
     tile("ready", "Waiting", totals.ready_s, duration(totals.ready_s), `${percent(totals.ready_s / alive)} of thread time`),
     tile("running", "Running", totals.running_s, duration(totals.running_s), `GVL held ${percent(totals.running_s / gvl)}${onNoProcessor(totals.off_cpu_s)}`),
-    tile("suspended", "Suspended", totals.suspended_s, duration(totals.suspended_s), `GVL idle ${duration(totals.idle_s)}`),
+    tile("suspended", "Suspended", totals.suspended_s, duration(totals.suspended_s), `GVL free ${duration(totals.idle_s)}`),
     tile("wait-p50", "Median wait", wait.p50_s, duration(wait.p50_s), plural(wait.count ?? 0, "wait")),
     tile("wait-p99", "p99 wait", wait.p99_s, duration(wait.p99_s), `longest ${duration(wait.max_s)}`),
     tile("gc", "GC", data.gc?.total_s, duration(data.gc?.total_s),
