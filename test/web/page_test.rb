@@ -169,6 +169,17 @@ class WebPageTest < Minitest::Test
     await("more") { shown.call > after }
   end
 
+  # What the code waited for cost is beyond a phone's edge, and the table is drawn anew every second.
+  def test_the_table_of_blame_stays_where_it_was_scrolled_to
+    visit(width: 400)
+    lines = -> { evaluate("document.querySelector('[data-table=blame] tbody')?.textContent") }
+    await("blame") { lines.call }
+    before = evaluate("(() => { const scroll = document.querySelector('[data-table=blame]').parentElement; scroll.scrollLeft = 50; " \
+                      "scroll.focus(); return document.querySelector('[data-table=blame] tbody').textContent })()")
+    await("more of it") { lines.call != before }
+    assert_equal [50, "Blame"], evaluate("[document.querySelector('[data-table=blame]').parentElement.scrollLeft, document.activeElement.ariaLabel]")
+  end
+
   def test_a_narrow_window_and_the_dark
     visit(width: 400, dark: true)
     assert_operator evaluate("document.documentElement.scrollWidth"), :<=, 400

@@ -72,12 +72,12 @@ export function showBlame(processes) {
   const total = processes.reduce((sum, { blame }) => sum + (blame?.weight ?? 0), 0)
   const head = ["Method", "Line", "Wait caused", "Of all blame", ...(processes.length > 1 ? ["Process"] : [])]
   whenChanged(byId("lines"), [lines, head], () => byId("lines").replaceChildren(lines.length
-    ? element("div", { class: "scroll" }, element("table", { "data-table": "blame" },
+    ? element("table", { "data-table": "blame" },
       element("thead", {}, element("tr", {}, head.map((title, index) => element("th", { scope: "col", class: index > 1 ? "number" : null }, title)))),
       element("tbody", {}, lines.map((line) => element("tr", {}, element("td", { class: "code" }, line.method ?? "?"),
         element("td", { class: "path" }, line.file ? `${line.file}:${line.line}` : ""), element("td", { class: "number" }, duration(line.weight)),
         element("td", { class: "number" }, percent(line.weight / total)),
-        processes.length > 1 && element("td", { class: "number" }, String(line.pid)))))))
+        processes.length > 1 && element("td", { class: "number" }, String(line.pid))))))
     : element("p", { class: "faint" }, "Nothing has held up anybody since Headway started.")))
 }
 
