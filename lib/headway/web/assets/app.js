@@ -41,7 +41,7 @@ async function poll() {
   } catch (error) {
     pause = Math.min(pause * 2, LONGEST_MS)
     const why = error.name === "TimeoutError" ? "it took too long" : error.message
-    byId("trouble").replaceChildren(element("p", { class: "notice" }, `The server did not answer: ${why}. What is shown is old.`))
+    byId("trouble").replaceChildren(element("p", { class: "notice" }, `No news from the server: ${why}. What is shown is old.`))
   }
   later()
 }
