@@ -107,6 +107,15 @@ class PageUseTest < Minitest::Test
     assert_equal %w[worker-2 worker-1], card("thread", "holder")
   end
 
+  def test_names_of_threads_are_not_in_the_way_of_the_keyboard
+    open_page(Report::KnownPage.new)
+    evaluate("document.getElementById('zoom-in').focus()")
+    browser.key("Tab")
+    assert_equal "canvas", evaluate("document.activeElement.id")
+    press("#names button")
+    assert_equal ["quiet"], card("thread")
+  end
+
   # The lane's room is for its end, which the path in front of it would take.
   def test_a_thread_without_a_name_is_called_by_its_file_and_line
     page = Report::PageFixture.new

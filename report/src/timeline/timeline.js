@@ -71,8 +71,9 @@ export class Timeline {
     if (row.kind !== "thread") return element("li", { class: "row faint", style }, row.kind === "gc" ? "GC" : "Marks")
     const { thread } = row
     const alive = thread.running_s + thread.ready_s + thread.suspended_s
+    // By keyboard the arrows go through them: of hundreds none is to be passed on the way.
     return element("li", { class: "row thread", style, "data-thread": thread.id },
-      element("button", { type: "button", title: [this.trace.nameOf(thread), thread.site].filter(Boolean).join("\n"), onclick: () => this.jump(row) }, this.trace.ownNameOf(thread)),
+      element("button", { type: "button", tabindex: "-1", title: [this.trace.nameOf(thread), thread.site].filter(Boolean).join("\n"), onclick: () => this.jump(row) }, this.trace.ownNameOf(thread)),
       element("span", { class: "figure faint", title: `waited ${duration(thread.ready_s)}` }, percent(alive ? thread.ready_s / alive : 0)))
   }
 
