@@ -21,9 +21,14 @@ export const element = (tag, attributes = {}, ...children) => fill(document.crea
 export const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children)
 
 // Text in which `code` is set as code. A figure stays with its unit, and an option is whole: a line that ends in one dash of
-// two is no command any more.
+// two is no command any more. Nor does a line begin with the full stop behind code.
 export function prose(text) {
-  return text.split("`").flatMap((part, index) => (index % 2 ? element("code", {}, ...kept(part, / /, OPTION)) : kept(part, FIGURE, FIGURE)))
+  return text.split(/(`[^`]*(?:`[.,;)]*|$))/).flatMap((part, index) => {
+    if (index % 2 === 0) return kept(part, FIGURE, FIGURE)
+    const [, code, stop] = part.split("`")
+    const set = element("code", {}, ...kept(code, / /, OPTION))
+    return stop ? element("span", { class: "code-end" }, set, stop) : set
+  })
 }
 
 const FIGURE = /\d[\d.]* (?:%|s|ms|µs)(?!\w)/

@@ -131,15 +131,15 @@ class PageSizeTest < Minitest::Test
     page.data[:headline] = "`GET /light` waited. With policy fair it would go first: `#{command}`. That is all."
     (300..460).step(20) do |width|
       open_page(page, width:, height: 800)
-      assert_equal command, text("#headline code:last-of-type")
+      assert_equal command, text("#headline .code-end code")
       broken = evaluate(<<~JS)
-        [...document.querySelectorAll('#headline code:last-of-type .nowrap')].filter((word) => word.getClientRects().length > 1).length
+        [...document.querySelectorAll('#headline .code-end code .nowrap')].filter((word) => word.getClientRects().length > 1).length
       JS
       assert_equal 0, broken, width
-      assert evaluate("document.querySelector('#headline code:last-of-type .nowrap') !== null")
+      assert evaluate("document.querySelector('#headline .code-end code .nowrap') !== null")
       lines = evaluate(<<~JS)
         (() => {
-          const code = document.querySelector('#headline code:last-of-type')
+          const code = document.querySelector('#headline .code-end code')
           const range = document.createRange()
           range.setStart(code.nextSibling, 0)
           range.setEnd(code.nextSibling, 1)

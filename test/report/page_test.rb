@@ -49,6 +49,27 @@ class PageTest < Minitest::Test
     assert_equal 3, evaluate("[...document.querySelectorAll('.bucket')].reduce((sum, bar) => sum + +bar.dataset.count, 0)")
   end
 
+  def test_no_line_of_the_headline_begins_with_a_full_stop
+    page = Report::KnownPage.new
+    page.data[:headline] = "main waited; it would go first: `headway run --policy fair -- a.rb`. More of it."
+    open_page(page)
+    assert_equal page.data[:headline].delete("`"), text("#headline")
+    lines = evaluate(<<~SCRIPT)
+      (() => {
+        const headline = document.getElementById("headline")
+        const code = headline.querySelector("code")
+        const stop = document.createRange()
+        return Array.from({ length: 300 }, (_, index) => {
+          headline.style.width = `${500 + index}px`
+          stop.setStart(code.nextSibling, 0)
+          stop.setEnd(code.nextSibling, 1)
+          return stop.getBoundingClientRect().left > code.getBoundingClientRect().left
+        })
+      })()
+    SCRIPT
+    assert_equal [true], lines.uniq
+  end
+
   def test_a_figure_in_the_headline_stays_with_its_unit
     page = Report::KnownPage.new
     page.data[:headline] = "`GET /5 s` spent 38 % of its 15.4 s waiting; 99 % of 1.00 ms or 3 µs, 4 more threads."
