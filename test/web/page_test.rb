@@ -180,6 +180,21 @@ class WebPageTest < Minitest::Test
     assert_equal [50, "Blame"], evaluate("[document.querySelector('[data-table=blame]').parentElement.scrollLeft, document.activeElement.ariaLabel]")
   end
 
+  def test_a_fault_names_its_process_once
+    visit
+    said = evaluate(<<~SCRIPT)
+      import(document.querySelector("script").src.replace("app.js", "lanes.js")).then(({ Lanes }) => {
+        const lanes = new Lanes(document.createElement("div"))
+        return ["process 7 doesn't answer: is it stopped?", "no room"].map((error) => {
+          lanes.show([{ pid: 7, error }], null)
+          return lanes.place.textContent
+        })
+      })
+    SCRIPT
+    assert_match(/WaitingProcess 7 doesn't answer: is it stopped\?\z/, said.first)
+    assert_match(/WaitingProcess 7: no room\z/, said.last)
+  end
+
   def test_a_narrow_window_and_the_dark
     visit(width: 400, dark: true)
     assert_operator evaluate("document.documentElement.scrollWidth"), :<=, 400

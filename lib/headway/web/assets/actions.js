@@ -2,6 +2,7 @@
 
 import { byId, element } from "./dom.js"
 import { count, plural } from "./format.js"
+import { faultOf } from "./sections.js"
 
 export class Actions {
   constructor(base, { token, controls }, chosen, changed) {
@@ -59,7 +60,7 @@ export class Actions {
     this.busy = true
     output.textContent = "…"
     const failed = []
-    for (const { pid } of processes) await act(pid).catch((error) => failed.push(`Process ${pid}: ${error.message}`))
+    for (const { pid } of processes) await act(pid).catch((error) => failed.push(faultOf(pid, error.message)))
     output.className = failed.length ? "bad" : ""
     output.textContent = [...new Set(failed)].join(" · ") || told
     this.busy = false

@@ -2,6 +2,7 @@
 
 import { element } from "./dom.js"
 import { percent } from "./format.js"
+import { faultOf } from "./sections.js"
 import { readPalette } from "./timeline/palette.js"
 
 const COLUMN = 6 // pixels
@@ -123,7 +124,7 @@ export class Lanes {
 const pixels = (share, height) => (share > 0 ? Math.max(Math.round(share * height), 1) : 0)
 
 function titleOf({ pid, command, error, threads_left_out: left }) {
-  if (error) return `Process ${pid}: ${error}`
+  if (error) return faultOf(pid, error)
   return `Process ${pid}: ${command}${left ? ` (${left} threads that did least are left out)` : ""}`
 }
 

@@ -17,6 +17,9 @@ function whenChanged(node, value, draw) {
 
 const threadsOf = (processes) => processes.reduce((sum, { process }) => sum + (process.threads ?? 0), 0)
 
+// Most of what can be wrong with a process begins with which one.
+export const faultOf = (pid, error) => (error.startsWith(`process ${pid} `) ? `P${error.slice(1)}` : `Process ${pid}: ${error}`)
+
 const inWhat = ({ seconds, whole }) => (whole ? "since Headway started" : `in the last ${Math.round(seconds)}\u00a0s`)
 
 export function showNotices({ notices }) {
