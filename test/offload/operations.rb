@@ -43,10 +43,13 @@ module Operations
     def release = @gate.close
   end
 
+  # By a path that is too long to lie in the VM's heap: while that is compacted its pages can't be read, and the system answers "Bad address"
+  # to who just asks it about a path in there, without the GVL.
   def with_fifo
     Dir.mktmpdir do |folder|
-      File.mkfifo("#{folder}/fifo")
-      yield "#{folder}/fifo"
+      path = "#{folder}/#{"./" * 500}fifo"
+      File.mkfifo(path)
+      yield path
     end
   end
 end
