@@ -103,7 +103,7 @@ void hw_work_sums_init(VALUE native);
 
 /* caller.c */
 bool hw_called_by_c(VALUE *caller); /* whether C called the method in C that asks; the caller's frame goes to caller, if not NULL */
-bool hw_amid_wakeups(void);          /* whether the VM is waking many, and must not be switched away from */
+bool hw_amid_wakeups(void); /* whether the VM is waking many, and must not be switched away from */
 bool hw_frame_named(VALUE frame, const char *name);
 bool hw_frame_in(VALUE frame, const char *file);
 

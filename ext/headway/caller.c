@@ -24,14 +24,20 @@ hw_frame_in(VALUE frame, const char *file)
     return equals(rb_profile_frame_path(frame), file); /* of C: nil */
 }
 
+static bool
+named_one_of(VALUE frame, const char *const *names)
+{
+    for (; *names; names++)
+        if (hw_frame_named(frame, *names)) return true;
+    return false;
+}
+
 /* Methods in C that call others for Ruby code, and return what those return. */
 static bool
 calls_for_ruby(VALUE frame)
 {
-    static const char *const names[] = { "call", "bind_call", "public_send", "===", "[]" };
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (hw_frame_named(frame, names[i])) return true;
-    return false;
+    static const char *const names[] = { "call", "bind_call", "public_send", "===", "[]", NULL };
+    return named_one_of(frame, names);
 }
 
 /* Not by skipping a frame: Ruby 3.3 skips none in C. Methods of IO that the VM has in Ruby, as IO#readline, call C without a frame of its
@@ -51,11 +57,8 @@ hw_called_by_c(VALUE *caller)
 static bool
 wakes_many(VALUE frame, int line)
 {
-    static const char *const names[] = { "broadcast", "close", "clear", "max=" };
-    if (line != 0 && !hw_frame_in(frame, "<internal:thread_sync>")) return false;
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (hw_frame_named(frame, names[i])) return true;
-    return false;
+    static const char *const names[] = { "broadcast", "close", "clear", "max=", NULL };
+    return (line == 0 || hw_frame_in(frame, "<internal:thread_sync>")) && named_one_of(frame, names);
 }
 
 #define UNBLOCK_DEEPEST 16

@@ -32,60 +32,39 @@ durations(const struct hw_durations *durations)
 
 /* -- reading ------------------------------------------------------------------------------------------------------------- */
 
-struct reading {
-    struct hw_workload *workload;
-    const char *path;
-    uint64_t size;
-    bool whole;
-    struct hw_trace_damage damage;
-};
-
 static void *
 read_file(void *data)
 {
-    struct reading *reading = data;
-    reading->whole = hw_workload_read(reading->workload, reading->path, reading->size, &reading->damage);
+    struct hw_trace_pass *pass = data;
+    pass->whole = hw_workload_read(pass->into, pass->path, pass->size, &pass->damage);
     return NULL;
 }
 
 static void
 cancel_reading(void *data)
 {
-    struct reading *reading = data;
-    atomic_store(&reading->workload->cancelled, true);
-}
-
-static bool
-read_files(struct reading *reading, VALUE files, long *place)
-{
-    for (*place = 0; *place < RARRAY_LEN(files); ++*place) {
-        VALUE file = rb_ary_entry(files, *place);
-        VALUE path = rb_str_new_frozen(rb_get_path(rb_ary_entry(file, 0)));
-        reading->path = StringValueCStr(path);
-        reading->size = NUM2ULL(rb_ary_entry(file, 1));
-        rb_thread_call_without_gvl(read_file, reading, cancel_reading, reading);
-        RB_GC_GUARD(path);
-        if (!reading->whole) return false;
-    }
-    return hw_workload_finish(reading->workload);
+    struct hw_trace_pass *pass = data;
+    struct hw_workload *workload = pass->into;
+    atomic_store(&workload->cancelled, true);
 }
 
 /* Workload.read([[path, bytes that count], ...]) -> a Workload; or [the file's place, offset, what is wrong] when one can't be read. */
 static VALUE
 read_workload(VALUE class, VALUE files)
 {
-    struct reading reading = { 0 };
-    VALUE self = TypedData_Make_Struct(class, struct hw_workload, &workload_type, reading.workload);
+    struct hw_workload *workload;
+    VALUE self = TypedData_Make_Struct(class, struct hw_workload, &workload_type, workload);
+    struct hw_trace_pass pass = { .into = workload };
     long place;
     for (;;) {
-        hw_workload_init(reading.workload);
-        bool whole = read_files(&reading, files, &place);
-        if (!atomic_load(&reading.workload->cancelled)) {
+        hw_workload_init(workload);
+        bool whole = hw_trace_passes(&pass, read_file, cancel_reading, files, &place) && hw_workload_finish(workload);
+        if (!atomic_load(&workload->cancelled)) {
             if (whole) return self;
-            return hw_trace_failure(&reading.damage, place);
+            return hw_trace_failure(&pass.damage, place);
         }
         rb_thread_check_ints(); /* raises, or it was an interrupt to go on after: then from the start */
-        hw_workload_free(reading.workload);
+        hw_workload_free(workload);
     }
 }
 

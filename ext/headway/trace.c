@@ -16,27 +16,20 @@ free_analysis(void *data)
 static const rb_data_type_t analysis_type = { .wrap_struct_name = "Headway::Native::Traces/analysis",
                                               .function = { .dfree = free_analysis }, .flags = RUBY_TYPED_FREE_IMMEDIATELY };
 
-struct pass {
-    struct hw_analysis *analysis;
-    const char *path;
-    uint64_t size;
-    bool whole;
-    struct hw_trace_damage damage;
-};
-
 static void *
 run_pass(void *data)
 {
-    struct pass *pass = data;
-    pass->whole = hw_analysis_add(pass->analysis, pass->path, pass->size, &pass->damage);
+    struct hw_trace_pass *pass = data;
+    pass->whole = hw_analysis_add(pass->into, pass->path, pass->size, &pass->damage);
     return NULL;
 }
 
 static void
 cancel_pass(void *data)
 {
-    struct pass *pass = data;
-    atomic_store(&pass->analysis->cancelled, true);
+    struct hw_trace_pass *pass = data;
+    struct hw_analysis *analysis = pass->into;
+    atomic_store(&analysis->cancelled, true);
 }
 
 VALUE
@@ -46,15 +39,15 @@ hw_trace_failure(const struct hw_trace_damage *damage, long place)
 }
 
 /* A path at a time: what only an array holds is moved when the heap is compacted meanwhile. */
-static bool
-run_passes(struct pass *pass, VALUE files, long *place)
+bool
+hw_trace_passes(struct hw_trace_pass *pass, void *(*run)(void *), rb_unblock_function_t *cancel, VALUE files, long *place)
 {
     for (*place = 0; *place < RARRAY_LEN(files); ++*place) {
         VALUE file = rb_ary_entry(files, *place);
         VALUE path = rb_str_new_frozen(rb_get_path(rb_ary_entry(file, 0)));
         pass->path = StringValueCStr(path);
         pass->size = NUM2ULL(rb_ary_entry(file, 1));
-        rb_thread_call_without_gvl(run_pass, pass, cancel_pass, pass);
+        rb_thread_call_without_gvl(run, pass, cancel, pass);
         RB_GC_GUARD(path);
         if (!pass->whole) return false;
     }
@@ -66,18 +59,19 @@ run_passes(struct pass *pass, VALUE files, long *place)
 static VALUE
 analyse(VALUE self, VALUE files, VALUE lanes)
 {
-    struct pass pass = { 0 };
-    VALUE wrapper = TypedData_Make_Struct(0, struct hw_analysis, &analysis_type, pass.analysis);
-    hw_analysis_init(pass.analysis, RTEST(lanes));
+    struct hw_analysis *analysis;
+    VALUE wrapper = TypedData_Make_Struct(0, struct hw_analysis, &analysis_type, analysis);
+    hw_analysis_init(analysis, RTEST(lanes));
+    struct hw_trace_pass pass = { .into = analysis };
     long place;
     bool whole;
     for (;;) {
-        whole = run_passes(&pass, files, &place);
-        if (!atomic_load(&pass.analysis->cancelled)) break;
+        whole = hw_trace_passes(&pass, run_pass, cancel_pass, files, &place);
+        if (!atomic_load(&analysis->cancelled)) break;
         rb_thread_check_ints(); /* raises, or it was an interrupt to go on after: then from the start */
-        hw_analysis_free(pass.analysis);
+        hw_analysis_free(analysis);
     }
-    VALUE result = whole ? hw_trace_result(pass.analysis) : hw_trace_failure(&pass.damage, place);
+    VALUE result = whole ? hw_trace_result(analysis) : hw_trace_failure(&pass.damage, place);
     RB_GC_GUARD(wrapper);
     return result;
 }

@@ -10,6 +10,18 @@
 /* Defines Headway::Native::Traces. */
 void hw_trace_init(VALUE native);
 
+/* Over one file of several, without the GVL. */
+struct hw_trace_pass {
+    void *into; /* what is made of all of them */
+    const char *path;
+    uint64_t size;
+    bool whole; /* no damage was met */
+    struct hw_trace_damage damage;
+};
+
+/* Over [[path, bytes that count], ...]; false: the one at place couldn't be read. */
+bool hw_trace_passes(struct hw_trace_pass *pass, void *(*run)(void *), rb_unblock_function_t *cancel, VALUE files, long *place);
+
 /* [the file's place, offset, what is wrong with it] */
 VALUE hw_trace_failure(const struct hw_trace_damage *damage, long place);
 
