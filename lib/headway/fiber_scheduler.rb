@@ -76,8 +76,8 @@ module Headway
     # @param on_stall [#call, nil] called on the loop with each {Stall}
     # @raise [ArgumentError] a stall_ms that is no time, a pool, an on_error or an on_stall that cannot be called
     def initialize(pool: true, on_error: nil, stall_ms: 50, on_stall: nil)
-      @failures = Failures.new(on_error)
-      @stalls = stalls(stall_ms, on_stall)
+      @failures = Failures.new(callable(on_error, "on_error"))
+      @stalls = stalls(stall_ms, callable(on_stall, "on_stall"))
       @idle = @turning = @sorting = false
       @looking = !CLOSED_EVERY # a timer that looks for closed IOs; true: nobody has to
       @timers = IO::Event::Timers.new
@@ -345,8 +345,13 @@ module Headway
       end
     end
 
+    def callable(value, name)
+      return value if value.nil? || value.respond_to?(:call)
+
+      raise ArgumentError, "#{name} is #{value.inspect[0, 60]}: give something to call, or nil"
+    end
+
     def stalls(threshold_ms, callback)
-      callback.nil? || callback.respond_to?(:call) or raise ArgumentError, "on_stall is #{callback.inspect[0, 60]}: give something to call, or nil"
       return Unwatched if threshold_ms.nil? || !Headway.supported? || Ractor.current != Ractor.main
       return Stalls.new(threshold_ms / 1000.0, callback, @failures) if threshold_ms.is_a?(Numeric) && (1..3_600_000).cover?(threshold_ms)
 

@@ -13,8 +13,6 @@ module Headway
 
       # @param handler [#call, nil]
       def initialize(handler)
-        handler.nil? || handler.respond_to?(:call) or raise ArgumentError, "on_error is #{handler.inspect[0, 60]}: give something to call, or nil"
-
         @handler = handler
         @count = 0
       end
