@@ -105,7 +105,7 @@ blame_and_must_yield(struct hw_thread *record)
     bool must = hw_scheduler_must_yield(&hw_runtime.scheduler, record, now);
     bool look = must || hw_runtime.sample_due;
     hw_runtime.sample_due = false;
-    uint64_t weight_ns = look ? hw_attribution_sample(&hw_runtime.scheduler.attribution, now) : 0;
+    uint64_t weight_ns = look ? hw_scheduler_sample(&hw_runtime.scheduler, now) : 0;
     pthread_mutex_unlock(&hw_runtime.lock);
     hw_blame_sample(record, weight_ns, now);
     return must;

@@ -56,6 +56,17 @@ class BlameTest < Harness::RecorderTest
     end
   end
 
+  # They have turns of a tenth of a second and more, in which nobody asks them to give way.
+  MODES.each do |mode|
+    define_method("test_threads_that_compute_by_turns_heed_interrupts_under_#{mode}") do
+      measured do
+        late_shares_of(mode) { Array.new(3) { Thread.new { Heavy.grind(0.9) } }.each(&:join) }.each do |share|
+          assert_operator share, :<, 0.4
+        end
+      end
+    end
+  end
+
   # Code that is gone must not be blamed under another's name, and what is blamed must survive compaction.
   test_under %i[fair_signal observe], "code that comes and goes, with compaction" do
     GC.auto_compact = true if GC.respond_to?(:auto_compact=)
@@ -107,11 +118,17 @@ class BlameTest < Harness::RecorderTest
 
   private
 
-  # @return [Array<Float>] of what others waited, which part was for code that couldn't be looked at: as a trace says, and as is known live
   def late_shares(mode, seconds)
+    late_shares_of(mode) do
+      beside_io_threads(1) { Thread.new { (0.9 / seconds).to_i.times { VMFixture.sleep_holding_gvl(seconds) } }.join }
+    end
+  end
+
+  # @return [Array<Float>] of what others waited, which part was for code that couldn't be looked at: as a trace says, and as is known live
+  def late_shares_of(mode)
     live = nil
     trace = recorded(mode) do
-      beside_io_threads(1) { Thread.new { (0.9 / seconds).to_i.times { VMFixture.sleep_holding_gvl(seconds) } }.join }
+      yield
       live = Headway.stats[:blame]
     end
     [trace[:blame][:stacks].sum { |stack| stack[:late_s] } / trace[:blame][:weight_s], live[:late] / live[:weight]]

@@ -30,31 +30,10 @@ hw_scheduler_contended(const struct hw_scheduler *s)
     return s->counts[HW_IS_READY] > (s->holder ? 0 : 1);
 }
 
-/* Nobody is preempted under observe, only looked at. */
-static uint64_t
-sample_due_ns(const struct hw_scheduler *s)
-{
-    if (s->policy.kind != HW_OBSERVE || s->holder == NULL || s->counts[HW_IS_READY] == 0) return HW_NEVER;
-    return hw_later_ns(s->contended_ns, s->sampled_ns) + HW_SAMPLE_NS;
-}
-
-void
-hw_orders_sample(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
-{
-    if (sample_due_ns(s) > now) return;
-    orders->sample = true;
-    s->sampled_ns = now;
-}
-
 static void
 order_preemption(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders)
 {
     struct hw_thread *holder = s->holder;
-    if (s->policy.kind == HW_OBSERVE) {
-        uint64_t due_ns = sample_due_ns(s);
-        orders->tick_ns = due_ns > now ? due_ns : now + 1;
-        return;
-    }
     if (holder == NULL) {
         /* Nobody runs as far as events tell, yet somebody waits: look again in case an event was missed. */
         if (hw_scheduler_contended(s)) orders->tick_ns = now + s->policy.retry_ns;

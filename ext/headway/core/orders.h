@@ -7,9 +7,6 @@
 /* Wakes the admitted thread if the gate is open for it, preempts the holder if it must give way, and says when to look again. */
 void hw_orders_give(struct hw_scheduler *scheduler, uint64_t now, struct hw_orders *orders);
 
-/* observe: the holder is to be looked at if that is due. For the ticker; events only say when it will be. */
-void hw_orders_sample(struct hw_scheduler *scheduler, uint64_t now, struct hw_orders *orders);
-
 /* The holder must give way, and isn't to be asked or hasn't heard for long. */
 bool hw_orders_unanswered(const struct hw_scheduler *scheduler, uint64_t now);
 

@@ -36,7 +36,10 @@ void
 hw_runtime_carry_out(struct hw_runtime *rt, struct hw_orders *orders, uint64_t now)
 {
     atomic_store_explicit(&rt->ready, rt->scheduler.counts[HW_IS_READY], memory_order_relaxed);
-    if (hw_scheduler_contended(&rt->scheduler)) rt->contended_ns = now;
+    if (hw_scheduler_contended(&rt->scheduler)) {
+        rt->contended_ns = now;
+        hw_ticker_awake_by(rt, now + HW_SAMPLE_NS);
+    }
     if (orders->preempt && !orders->self) hw_runtime_preempt(rt, orders);
     if (orders->tick_ns < rt->tick_ns) hw_ticker_at(rt, orders->tick_ns);
 #ifdef HW_TEST

@@ -74,7 +74,7 @@ struct hw_runtime {
     pthread_t ticker;
     pthread_cond_t ticker_cond;
     bool ticker_runs, ticker_must_end, poll_due;
-    bool sample_due;        /* observe: the next job looks at its thread's stack */
+    bool sample_due;        /* the next job looks at its thread's stack, must it give way or not */
     uint64_t watch_ns;      /* when the ticker looks for waits that last too long: feed.c */
     uint64_t ticker_wake_ns;  /* when the ticker wakes by itself */
 
@@ -139,7 +139,7 @@ void hw_runtime_park(struct hw_runtime *runtime, struct hw_thread *thread);
 void hw_runtime_await_switch(struct hw_runtime *runtime, struct hw_thread *thread);
 void hw_runtime_unpark(struct hw_runtime *runtime, struct hw_thread *thread);
 
-/* Releases the lock, after hw_ticker_at, _watch or _poll. */
+/* Releases the lock, after hw_ticker_at, _awake_by, _watch or _poll. */
 void hw_runtime_unlock(struct hw_runtime *runtime);
 
 /* Inside the runtime; the lock is held. finish releases it and does what must be done after that. */
@@ -158,6 +158,7 @@ void hw_ticker_end(struct hw_runtime *runtime);
 /* Its work, once, where the system had no thread for it; the lock is held. */
 void hw_ticker_stand_in(struct hw_runtime *runtime);
 void hw_ticker_at(struct hw_runtime *runtime, uint64_t at_ns); /* lock held */
+void hw_ticker_awake_by(struct hw_runtime *runtime, uint64_t at_ns); /* lock held; it then sees for itself what is due */
 void hw_ticker_watch(struct hw_runtime *runtime, uint64_t at_ns); /* lock held */
 void hw_ticker_poll(struct hw_runtime *runtime);               /* lock held */
 

@@ -371,7 +371,6 @@ hw_scheduler_tick(struct hw_scheduler *s, uint64_t now, struct hw_orders *orders
     /* In native code, in a finalizer, where the VM serves no job, or as it ends. Whoever is next goes where it would be without a gate: the
      * holder may be waiting for that very thread, and pass the GVL on to who wants it. */
     if (s->admitted == s->holder && hw_orders_unanswered(s, now)) hw_admission_rotate(s, now);
-    hw_orders_sample(s, now, orders);
     hw_orders_give(s, now, orders);
 }
 
@@ -412,6 +411,30 @@ struct hw_thread *
 hw_scheduler_goes_next(const struct hw_scheduler *s)
 {
     return s->policy.kind == HW_FAIR ? s->interactive_first : NULL;
+}
+
+/* -- the holder's stack ------------------------------------------------------------------------------------------------- */
+
+uint64_t
+hw_scheduler_sample_at_ns(const struct hw_scheduler *s)
+{
+    if (s->holder == NULL || s->counts[HW_IS_READY] == 0) return HW_NEVER;
+    return hw_later_ns(s->contended_ns, s->sampled_ns) + HW_SAMPLE_NS;
+}
+
+bool
+hw_scheduler_sample_due(struct hw_scheduler *s, uint64_t now)
+{
+    if (now < hw_scheduler_sample_at_ns(s)) return false;
+    s->sampled_ns = now;
+    return true;
+}
+
+uint64_t
+hw_scheduler_sample(struct hw_scheduler *s, uint64_t now)
+{
+    s->sampled_ns = now;
+    return hw_attribution_sample(&s->attribution, now);
 }
 
 /* -- settings ----------------------------------------------------------------------------------------------------------- */

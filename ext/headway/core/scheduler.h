@@ -52,7 +52,7 @@ struct hw_scheduler {
     uint64_t newborn_ns;        /* since when newborn threads have been ready */
     uint64_t preemptions;       /* asked for */
     uint64_t retries;           /* asked for again because nothing came of it */
-    uint64_t sampled_ns;        /* observe: when the holder was last to be sampled */
+    uint64_t sampled_ns;        /* when the holder was last to be looked at, or was */
 };
 
 /* What the runtime has to do after an event. */
@@ -60,13 +60,12 @@ struct hw_orders {
     struct hw_thread *preempt; /* make it run the job: it must give way */
     bool self;                 /* ... and it is the thread this event runs on */
     bool again;                /* ... and was asked before, in the same hold */
-    bool sample;               /* observe: somebody has waited for long; see what the holder does */
     struct hw_thread *wake;    /* parked, and the gate is open for it */
     struct hw_thread *next;    /* goes on now that the thread this event runs on stops running, as far as is known: see pull.h */
     uint64_t tick_ns;          /* call hw_scheduler_tick at this time; HW_NEVER */
 };
 
-/* Under observe the holder's stack is looked at every so often once somebody has waited for so long. */
+/* Whether or not the holder must give way, its stack is looked at every so often once somebody has waited for so long. */
 #define HW_SAMPLE_NS (10 * HW_NS_PER_MS)
 
 /* Whether somebody waits for somebody else: a thread that takes a free GVL doesn't. */
@@ -99,6 +98,12 @@ void hw_scheduler_collected(struct hw_scheduler *scheduler, struct hw_thread *th
 /* It may unwind: not preempted until the time that is returned. */
 uint64_t hw_scheduler_leave_alone(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now);
 bool hw_scheduler_must_yield(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now);
+/* Its stack is looked at: what the waits weigh that it has caused since the last time. */
+uint64_t hw_scheduler_sample(struct hw_scheduler *scheduler, uint64_t now);
+
+/* For the ticker: when the holder is to be looked at (HW_NEVER: nobody waits for it), and whether to ask for that now, which is true once. */
+uint64_t hw_scheduler_sample_at_ns(const struct hw_scheduler *scheduler);
+bool hw_scheduler_sample_due(struct hw_scheduler *scheduler, uint64_t now);
 
 /* Whether a thread that gives way may leave the gate, and when it may at the latest (HW_NEVER: when its turn comes). */
 bool hw_scheduler_gate_open(const struct hw_scheduler *scheduler, const struct hw_thread *thread, uint64_t now);

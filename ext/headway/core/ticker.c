@@ -1,5 +1,5 @@
-/* The ticker: one native thread that wakes when the policy said something would be due, and in mode poll triggers the job; under
- * observe it triggers it to have the holder's stack looked at. For the flight recorder's alarm it looks for waits that last. It
+/* The ticker: one native thread that wakes when the policy said something would be due, and in mode poll triggers the job; it also
+ * triggers it to have the holder's stack looked at while somebody waits. For the flight recorder's alarm it looks for waits that last. It
  * starts with the second thread, stays until the stop, and sleeps without a timeout when nobody has waited for a while. */
 #include "allowed.h"
 #include "feed.h"
@@ -25,8 +25,15 @@ tick(struct hw_runtime *rt, uint64_t now)
     rt->tick_ns = orders.tick_ns;
     if (hw_scheduler_contended(&rt->scheduler)) rt->contended_ns = now;
     if (orders.preempt) hw_runtime_preempt(rt, &orders);
-    if (orders.sample) rt->sample_due = rt->poll_due = true;
     if (orders.wake) hw_park_call(orders.wake);
+}
+
+static bool
+sample(struct hw_runtime *rt, uint64_t now)
+{
+    if (!hw_scheduler_sample_due(&rt->scheduler, now)) return false;
+    rt->sample_due = rt->poll_due = true;
+    return true;
 }
 
 static bool
@@ -85,9 +92,11 @@ run(void *arg)
             hw_feed_watch(rt, now);
             continue;
         }
+        if (sample(rt, now)) continue;
         uint64_t pace_ns = rt->scheduler.policy.kind == HW_OBSERVE ? HW_SAMPLE_NS : rt->scheduler.policy.retry_ns;
         uint64_t paced_ns = now < rt->contended_ns + AWAKE_FOR_NS ? now + pace_ns : HW_NEVER;
-        rt->ticker_wake_ns = hw_earlier_ns(paced_ns, hw_earlier_ns(rt->tick_ns, rt->watch_ns));
+        uint64_t due_ns = hw_earlier_ns(rt->tick_ns, hw_scheduler_sample_at_ns(&rt->scheduler));
+        rt->ticker_wake_ns = hw_earlier_ns(paced_ns, hw_earlier_ns(due_ns, rt->watch_ns));
         hw_cond_wait_until(&rt->ticker_cond, &rt->lock, rt->ticker_wake_ns);
         rt->ticker_wake_ns = 0; /* awake: nobody need wake it */
     }
@@ -95,8 +104,8 @@ run(void *arg)
     return NULL;
 }
 
-static void
-be_awake_at(struct hw_runtime *rt, uint64_t at_ns)
+void
+hw_ticker_awake_by(struct hw_runtime *rt, uint64_t at_ns)
 {
     if (rt->ticker_runs && at_ns < rt->ticker_wake_ns) rt->ticker_called = true;
 }
@@ -105,21 +114,21 @@ void
 hw_ticker_at(struct hw_runtime *rt, uint64_t at_ns)
 {
     rt->tick_ns = at_ns;
-    be_awake_at(rt, at_ns);
+    hw_ticker_awake_by(rt, at_ns);
 }
 
 void
 hw_ticker_watch(struct hw_runtime *rt, uint64_t at_ns)
 {
     rt->watch_ns = at_ns;
-    be_awake_at(rt, at_ns);
+    hw_ticker_awake_by(rt, at_ns);
 }
 
 void
 hw_ticker_poll(struct hw_runtime *rt)
 {
     rt->poll_due = true;
-    be_awake_at(rt, 0);
+    hw_ticker_awake_by(rt, 0);
 }
 
 static int

@@ -32,28 +32,33 @@ TEST(under_observe_nobody_is_disturbed)
     world_end();
 }
 
-TEST(under_observe_the_holder_is_looked_at_while_somebody_has_waited_for_long)
+/* Whether or not it must give way: under fair those that compute have turns of many such times. */
+TEST(the_holder_is_looked_at_while_somebody_has_waited_for_long)
 {
-    world_start(HW_OBSERVE);
-    struct hw_thread *io = sleeper();
-    running_hog();
-    tick();
-    CHECK(!world.orders.sample && world.orders.tick_ns == HW_NEVER);
-    ready(io);
-    CHECK_EQUAL(world.now + HW_SAMPLE_NS, world.orders.tick_ns);
-    for (int sample = 0; sample < 5; sample++) {
-        advance(HW_SAMPLE_NS - 2);
-        tick();
-        CHECK(!world.orders.sample);
-        advance(2);
-        tick();
-        CHECK(world.orders.sample);
-        CHECK_EQUAL(world.now + HW_SAMPLE_NS, world.orders.tick_ns);
+    for (enum hw_policy_kind kind = 0; kind < HW_POLICY_COUNT; kind++) {
+        world_start(kind);
+        struct hw_thread *other = sleeper();
+        hw_scheduler_set_class(s, other, HW_CLASS_BATCH, world.now);
+        struct hw_thread *hog = running_hog();
+        CHECK_EQUAL(HW_NEVER, hw_scheduler_sample_at_ns(s));
+        ready(other);
+        for (int sample = 0; sample < 3; sample++) {
+            CHECK_EQUAL(world.now + HW_SAMPLE_NS, hw_scheduler_sample_at_ns(s));
+            advance(HW_SAMPLE_NS - 1);
+            CHECK(!hw_scheduler_sample_due(s, world.now));
+            advance(1);
+            CHECK(hw_scheduler_sample_due(s, world.now) && !hw_scheduler_sample_due(s, world.now));
+        }
+        CHECK_EQUAL(3 * HW_SAMPLE_NS, hw_scheduler_sample(s, world.now));
+        advance(MS(3)); /* looked at as it gave way */
+        CHECK_EQUAL(MS(3), hw_scheduler_sample(s, world.now));
+        CHECK_EQUAL(world.now + HW_SAMPLE_NS, hw_scheduler_sample_at_ns(s));
+        suspended(hog);
+        CHECK_EQUAL(HW_NEVER, hw_scheduler_sample_at_ns(s));
+        resumed(other);
+        CHECK_EQUAL(HW_NEVER, hw_scheduler_sample_at_ns(s));
+        world_end();
     }
-    suspended(s->holder);
-    resumed(io);
-    CHECK(!world.orders.sample && world.orders.tick_ns == HW_NEVER);
-    world_end();
 }
 
 TEST(another_policy_empties_the_gate_and_fair_fills_it_again)
@@ -95,6 +100,6 @@ TEST(who_never_ran_is_forgotten_only_when_it_could_have_run)
 
 TESTS({ "quantum", under_quantum_a_holder_has_its_quantum_from_when_somebody_waits },
       { "observe", under_observe_nobody_is_disturbed },
-      { "sample", under_observe_the_holder_is_looked_at_while_somebody_has_waited_for_long },
+      { "sample", the_holder_is_looked_at_while_somebody_has_waited_for_long },
       { "policies", another_policy_empties_the_gate_and_fair_fills_it_again },
       { "never_ran", who_never_ran_is_forgotten_only_when_it_could_have_run })
