@@ -4,6 +4,7 @@ require "test_helper"
 require "headway/summary"
 
 class SummaryTest < Minitest::Test
+  UNDER_FAIR = " Policy fair is on already: of a recording (--record FILE), headway advise FILE says whether more processes help.\n"
   NONE = { count: 0, p50: nil, p99: nil, max: nil }.freeze
 
   def test_process_totals
@@ -44,13 +45,19 @@ class SummaryTest < Minitest::Test
     others = [thread("crunch", running: 5.0, suspended: 0.1, caused: 4.5), thread("main", running: 9.0, caused: 0.1)]
 
     assert_includes summary([worker, *others]),
-                    "worker-3 waited 41 % of its time for the GVL (4.10 s of 10.0 s); crunch kept others waiting most (4.50 s)."
+                    "worker-3 waited 41 % of its time for the GVL (4.10 s of 10.0 s); crunch kept others waiting most (4.50 s).#{UNDER_FAIR}"
     worker[:waited_for] = [{ name: nil, number: nil, seconds: 1.5 }, { name: "job", number: 4, seconds: 1.4 }, { name: "main", number: 1, seconds: 1.2 }]
     assert_includes summary([worker, *others]), "worker-3 waited 41 % of its time for the GVL (4.10 s of 10.0 s), longest for job (1.40 s)."
     worker[:waited_for][1][:seconds] = 2.2
     assert_includes summary([worker, *others]), "(4.10 s of 10.0 s), mostly for job (2.20 s)."
     unknown = [worker, *others].map { |row| row.merge(waited_for: nil, caused: nil) }
-    assert_includes summary(unknown), "worker-3 waited 41 % of its time for the GVL (4.10 s of 10.0 s)."
+    assert_includes summary(unknown), "worker-3 waited 41 % of its time for the GVL (4.10 s of 10.0 s).#{UNDER_FAIR}"
+  end
+
+  def test_little_that_is_left_under_fair_is_no_reason_to_ask
+    others = [thread("crunch", running: 5.0, suspended: 0.1, caused: 0.2)]
+
+    assert_includes summary([thread("worker-3", running: 0.5, ready: 0.2, suspended: 5.4), *others]), "crunch kept others waiting most (200 ms).\n"
   end
 
   # As in a server that has ended, whose threads have one name.
@@ -62,7 +69,7 @@ class SummaryTest < Minitest::Test
                     "job (5 threads) waited 28 % of its time for the GVL (87.0 s of 306 s); they kept one another and others waiting most (86.0 s); " \
                     "--policy fair would let it go first."
     crunch = thread("crunch", running: 60.0, caused: 90.0)
-    assert_includes summary([pool, crunch]), "(87.0 s of 306 s); crunch kept others waiting most (90.0 s)."
+    assert_includes summary([pool, crunch]), "(87.0 s of 306 s); crunch kept others waiting most (90.0 s).#{UNDER_FAIR}"
   end
 
   # Of a pool too large to be told apart it isn't known what its threads caused: most, most likely.
@@ -70,8 +77,8 @@ class SummaryTest < Minitest::Test
     pool = thread("job", running: 0.8, ready: 160.0, suspended: 100.0, caused: nil, count: 300)
     main = thread("main", running: 0.1, caused: 7.3)
 
-    assert_includes summary([pool, main], ready: 160.0), "job (300 threads) waited 61 % of its time for the GVL (160 s of 261 s).\n"
-    assert_includes summary([pool, main.merge(caused: 90.0)], ready: 160.0), "(160 s of 261 s); main kept others waiting most (90.0 s).\n"
+    assert_includes summary([pool, main], ready: 160.0), "job (300 threads) waited 61 % of its time for the GVL (160 s of 261 s).#{UNDER_FAIR}"
+    assert_includes summary([pool, main.merge(caused: 90.0)], ready: 160.0), "(160 s of 261 s); main kept others waiting most (90.0 s).#{UNDER_FAIR}"
   end
 
   # Stock Ruby keeps such a thread waiting for so long that it is hardly ever suspended.

@@ -13,11 +13,15 @@ class HeadlineTest < Minitest::Test
                  headline(MadeTraces.stalled)
   end
 
-  def test_under_fair_there_is_no_policy_to_recommend
-    trace = MadeTraces.stalled
-    fair = trace.to_h.merge(processes: trace.to_h[:processes].map { |process| process.merge(policy: "fair") })
+  def test_under_fair_there_is_no_policy_to_recommend_but_who_tells_more
+    trace = MadeTraces.stalled.to_h
+    { ["a.headway"] => "a.headway", ["out/a.headway", "out/b.headway"] => "out", ["x/a.headway", "y/a.headway"] => "FILE",
+      ["my $file.headway"] => "FILE", ["#{"long/" * 20}a.headway"] => "FILE" }.each do |files, said|
+      fair = trace.merge(processes: files.map { |file| trace[:processes].first.merge(policy: "fair", file: file) })
 
-    assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render` (app/report.rb:12).", Headway::Report::Headline.of(fair)
+      assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render` (app/report.rb:12). " \
+                   "Policy fair is on already: `headway advise #{said}` says whether more processes help.", Headway::Report::Headline.of(fair)
+    end
   end
 
   def test_with_threads_that_cannot_be_scheduled_it_says_what_would_have_to_change

@@ -2,16 +2,18 @@
 
 module Headway
   module Report
-    # What to do about waits: have policy fair, in one line, where the figures say that it helps, and else what would.
+    # What to do about waits: have policy fair, in one line, where the figures say that it helps, and else what would, or who tells.
     class Remedy
       # Shorter waits are none that policy fair was made for, and smaller shares are worth no change.
-      LONG_S = 0.01
-      MUCH = 0.05
+      LONG_S = Summary::Verdict::LONG_S
+      MUCH = Summary::Verdict::MUCH
       # Longer commands would hide what is said.
       COMMAND_LONGEST = 60
+      # Needs no quotes in a shell.
+      PLAIN = %r{\A[\w/.:%@+-]+\z}
       # Where RubyGems or Bundler found them.
       SERVER = %r{\A\S*/(?:bin|exe)/(puma|sidekiq|rackup|falcon)(?= |\z)}
-      private_constant :LONG_S, :MUCH, :COMMAND_LONGEST, :SERVER
+      private_constant :LONG_S, :MUCH, :COMMAND_LONGEST, :PLAIN, :SERVER
 
       # @param data [Hash] as {Trace#to_h} returns it
       def initialize(data)
@@ -19,14 +21,14 @@ module Headway
         @longest_s = data[:totals][:wait][:max_s]
       end
 
-      # As {Summary::Verdict} has it: under fair, what is left comes from threads that block too.
-      #
       # @param process [Integer, nil] the waiter's id; nil: work of any
       # @param share [Float] of its time that it waited
       # @return [String] a sentence; "" when there is nothing to advise
       def sentence(process, share)
+        return "" if @longest_s < LONG_S || share < MUCH
+
         process = process ? @processes.find { |one| one[:id] == process } : @processes.find { |one| one[:policy] != "fair" }
-        return "" if process.nil? || process[:policy] == "fair" || @longest_s < LONG_S || share < MUCH
+        return " Policy fair is on already: `headway advise #{files}` says whether more processes help." if fair?(process)
 
         if process[:preempt] == "none" # M:N threads
           return " Policy fair would let it go first, but not with M:N threads: " \
@@ -49,6 +51,14 @@ module Headway
       def native_code = " #{Summary::Verdict::NATIVE_CODE}"
 
       private
+
+      def fair?(process) = process.nil? || process[:policy] == "fair"
+
+      def files
+        paths = @processes.map { |process| process[:file] }
+        path = paths.size == 1 ? paths.first : paths.map { |one| File.dirname(one) }.uniq.then { |directories| directories.first if directories.one? }
+        path && path.size <= COMMAND_LONGEST && PLAIN.match?(path) ? path : "FILE"
+      end
 
       def command(process)
         text = process[:command].to_s

@@ -19,6 +19,9 @@ module Headway
       # A thread that blocks for less than this share of the time it isn't kept waiting competes for the GVL, it
       # doesn't just need it.
       CPU_BOUND = 0.1
+      # From this share of a thread's time on, and with a wait as long as that, the rest of it is worth a question.
+      MUCH = 0.05
+      LONG_S = 0.01
       # Who held the GVL had less than this share of the waits: the rest of them the system let threads run late.
       CAUSED = 0.5
       # From this share on of what was seen of the waits, no policy is to be recommended.
@@ -92,7 +95,7 @@ module Headway
         return sentence << "; most waits were with the GVL free, as the system let threads run late." if free?
 
         sentence << cause(thread)
-        deaf? ? sentence << ". " << NATIVE_CODE : sentence << remedy << "."
+        deaf? ? sentence << ". " << NATIVE_CODE : sentence << remedy(thread)
       end
 
       # Of all waits, what nobody caused. A cause that isn't told apart is unknown, and then so is this.
@@ -122,10 +125,16 @@ module Headway
       end
 
       # Under fair, what is left comes from threads that block too; under the others nobody is let past.
-      def remedy
-        return "" if @stats[:policy] == :fair
+      def remedy(thread)
+        return advice(thread) if @stats[:policy] == :fair
 
-        "; --policy fair would let it go first#{", but not with M:N threads: unset RUBY_MN_THREADS for it" if @many_to_many}"
+        "; --policy fair would let it go first#{", but not with M:N threads: unset RUBY_MN_THREADS for it" if @many_to_many}."
+      end
+
+      def advice(thread)
+        return "." if waited_share(thread) < MUCH || thread[:wait][:max] < LONG_S
+
+        ". Policy fair is on already: of a recording (--record FILE), headway advise FILE says whether more processes help."
       end
 
       def turns(waiters)
