@@ -62,7 +62,13 @@ export class Trace {
   // With its process, where there are several.
   nameOf(thread) {
     const name = this.ownNameOf(thread)
-    return this.processes.length > 1 ? `${name} (${this.process(thread)?.pid ?? "?"})` : name
+    return this.processes.length > 1 ? `${name} (${this.nameOfProcess(this.process(thread))})` : name
+  }
+
+  // Containers have a process 1 each.
+  nameOfProcess(process) {
+    const alike = this.processes.filter((other) => other.pid === process?.pid).length > 1
+    return `process ${process?.pid ?? "?"}${alike && process.file ? ` of ${process.file}` : ""}`
   }
 
   nameOfId(id) {

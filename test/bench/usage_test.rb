@@ -20,7 +20,7 @@ class BenchUsageTest < Minitest::Test
     assert_wrong(/unknown option --nope/, "quantum", "--nope")
     assert_wrong(/"more" is not expected/, "quantum", "more")
     assert_wrong(/there is no arm "nope".*stock/, "quantum", "--arms", "stock,nope")
-    assert_wrong(/--arms/, "quantum", "--arms", ",")
+    [",", "", "stock,", "stock,,headway"].each { assert_wrong(/--arms.*give names with a comma between them/, "quantum", "--arms", _1) }
     assert_wrong(/no Ruby that can be used/, "cpu", "--ruby", "/nonexistent/ruby")
     assert_wrong(%r{cannot write /nonexistent/p.html}, "cpu", "--plot", "/nonexistent/p.html")
     assert_wrong(/--plot is "p.png": give a name that ends in .html/, "cpu", "--plot", "p.png")
@@ -35,7 +35,7 @@ class BenchUsageTest < Minitest::Test
   end
 
   def test_bad_environment
-    assert_wrong(/THREADS is "0"/, "cpu", env: { "THREADS" => "0" })
+    %w[0 1001].each { assert_wrong(/THREADS is "#{_1}": give a whole number from 1 to 1000$/, "cpu", env: { "THREADS" => _1 }) }
     assert_wrong(/N is "abc"/, "cpu", env: { "N" => "abc" })
     assert_wrong(/CONC is "-1"/, "io", env: { "CONC" => "-1" })
     assert_wrong(/URL is "nonsense"/, "io", "--arms", "stock", env: { "URL" => "nonsense" })

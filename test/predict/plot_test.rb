@@ -18,6 +18,7 @@ class PredictPlotTest < PredictCase
     assert_includes svg, ">0<"
     assert_empty svg.scan(/>\d+\.0</), "no fraction that says nothing"
     assert_equal 4, svg.scan("<path d=\"M").size - 2 # two lines and a key each
+    assert_equal %w[1 1 2 2], svg.scan(/font-weight="600">(\d)</).flatten # at the line's end and in the list, for who sees no colours
     refute_match(/NaN|Infinity|https?:(?!\/\/www\.w3\.org\/2000\/svg)/, svg)
   end
 

@@ -53,12 +53,22 @@ class PageSizeTest < Minitest::Test
     page.thread("b", [[:running, 1], [:suspended, 1]])
     page.thread("c", [[:running, 0.5], [:suspended, 0.5]], process: 1, start_s: 0.5)
     open_page(page)
-    assert_equal ["Process 100", "Process 101"], evaluate("[...document.querySelectorAll('#names .process')].map((row) => row.textContent)")
+    assert_equal ["process 100", "process 101"], evaluate("[...document.querySelectorAll('#names .process')].map((row) => row.textContent)")
     hover("a", 0.7)
-    assert_equal [["b (100)", 1]], held_by
+    assert_equal [["b (process 100)", 1]], held_by
     hover("c", 0.7)
-    assert_equal [["a (100)", 1.0]], page.data[:threads].first[:waited_for].map { |part| ["a (100)", part[:s]] }
+    assert_equal [1.0], page.data[:threads].first[:waited_for].map { |part| part[:s] }
     assert_equal ["running"], card("state")
+  end
+
+  def test_processes_of_one_number_are_told_apart_by_their_files
+    page = Report::PageFixture.new
+    %w[one two].each { |host| page.process(pid: 1, file: "#{host}/puma.headway") }
+    page.thread("a", [[:running, 1]], process: 1)
+    open_page(page)
+    assert_equal ["process 1 of one/puma.headway", "process 1 of two/puma.headway"],
+                 evaluate("[...document.querySelectorAll('#names .process')].map((row) => row.textContent)")
+    assert_equal "a (process 1 of two/puma.headway)", evaluate("document.querySelector('#names .thread button').title").lines.first.chomp
   end
 
   # Against the slow, obvious arithmetic of the fixture: single waits, and pixels that stand for several segments.

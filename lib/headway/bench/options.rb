@@ -38,8 +38,8 @@ module Headway
         private
 
         def names(text)
-          names = text.split(",").map(&:strip).reject(&:empty?)
-          names.any? ? names : refuse(text, "give at least one")
+          names = text.split(",", -1).map(&:strip)
+          names.any? && names.none?(&:empty?) ? names : refuse(text, "give names with a comma between them")
         end
 
         def count(text)

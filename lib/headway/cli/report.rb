@@ -25,7 +25,7 @@ module Headway
         def call(argv)
           targets = {}
           words = parser(targets).anywhere(argv)
-          raise UsageError, "no trace file: give the file that headway run --record wrote" if words.empty?
+          raise UsageError, "no trace file: give the file that headway run --record wrote (headway report --help says more)" if words.empty?
 
           targets[:text] = STDOUT if targets.empty?
           files = TraceArguments.files(words)

@@ -84,10 +84,13 @@ module Headway
           %(<path d="M#{points.join("L")}" fill="none" stroke="#{colour}" stroke-width="2"#{dashes}/>)
         end
         height = TOP + 14 + (place * 22)
-        label = CGI.escapeHTML(line.setting.to_s)
-        "#{paths.join}\n<path d=\"M#{WIDTH - RIGHT + 16} #{height - 4}h18\" stroke=\"#{colour}\" stroke-width=\"3\"/>" \
-          "<text x=\"#{WIDTH - RIGHT + 40}\" y=\"#{height}\">#{label}</text>"
+        "#{paths.join}\n#{key(place, x(line.points.last.rate) - 3, y(line.points.last.tail_ms) - 5, "end")}" \
+          "<path d=\"M#{WIDTH - RIGHT + 16} #{height - 4}h18\" stroke=\"#{colour}\" stroke-width=\"3\"/>" \
+          "#{key(place, WIDTH - RIGHT + 40, height, "start")}<text x=\"#{WIDTH - RIGHT + 56}\" y=\"#{height}\">#{CGI.escapeHTML(line.setting.to_s)}</text>"
       end
+
+      # At the line's end and in the list: not everybody sees eight colours apart.
+      def key(place, left, top, anchor) = %(<text x="#{left}" y="#{top}" text-anchor="#{anchor}" font-weight="600">#{place + 1}</text>)
 
       def grid
         lines = @decades.map { |power| rule("M#{LEFT} #{y(10.0**power)}H#{WIDTH - RIGHT}", LEFT - 8, y(10.0**power) + 4, "end", Predict.number(10.0**power)) }

@@ -67,7 +67,7 @@ export class Timeline {
 
   nameItem(row) {
     const style = { height: `${row.height}px` }
-    if (row.kind === "process") return element("li", { class: "row process", style }, `Process ${row.process.pid}`)
+    if (row.kind === "process") return element("li", { class: "row process", style }, this.trace.nameOfProcess(row.process))
     if (row.kind !== "thread") return element("li", { class: "row faint", style }, row.kind === "gc" ? "GC" : "Marks")
     const { thread } = row
     const alive = thread.running_s + thread.ready_s + thread.suspended_s

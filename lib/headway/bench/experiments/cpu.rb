@@ -9,7 +9,7 @@ module Headway
       MODES = %w[single threads].freeze
 
       def self.settings_from(env)
-        { "threads" => count(env, "THREADS"), "iterations" => count(env, "N") }.compact
+        { "threads" => count(env, "THREADS", 1_000), "iterations" => count(env, "N", 1_000_000_000) }.compact
       end
 
       def measure(arm, _cell)

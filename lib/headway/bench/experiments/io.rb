@@ -21,7 +21,7 @@ module Headway
         end
 
         def settings_from(env)
-          { "url" => env["URL"], "requests" => count(env, "REQ"), "concurrency" => count(env, "CONC") }.compact
+          { "url" => env["URL"], "requests" => count(env, "REQ", 1_000_000), "concurrency" => count(env, "CONC", 1_000) }.compact
         end
       end
 

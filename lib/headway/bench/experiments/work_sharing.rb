@@ -13,13 +13,13 @@ module Headway
       class << self
         private
 
-        # @return [Integer, nil] a positive count from the environment
-        def count(env, name)
+        # @return [Integer, nil] a count from the environment
+        def count(env, name, most)
           text = env[name] or return
           number = Integer(text, 10, exception: false)
-          return number if number&.positive?
+          return number if number&.between?(1, most)
 
-          raise UsageError, "#{name} is #{text.inspect}: give a whole number from 1"
+          raise UsageError, "#{name} is #{text.inspect}: give a whole number from 1 to #{most}"
         end
       end
 
