@@ -7,11 +7,9 @@ require_relative "integrations/recording"
 require_relative "integrations/log" if Headway.supported?
 
 module Headway
-  # Headway in Sidekiq's server, every capsule of it:
+  # Headway in Sidekiq's server, every capsule of it, where Sidekiq is configured:
   #
-  #   Sidekiq.configure_server do |config|
-  #     Headway::Sidekiq.install(config)      # or with options: policy: :fair, quantum_ms: 50, log_interval: 60
-  #   end
+  #   Headway::Sidekiq.install      # or with options: policy: :fair, quantum_ms: 50, log_interval: 60
   #
   # Each job is a {Work}, named by its class. The priority Sidekiq gives its threads is left alone.
   module Sidekiq
@@ -26,7 +24,7 @@ module Headway
     class << self
       # Starts Headway, and has Sidekiq tell of its jobs.
       #
-      # @param config [::Sidekiq::Config]
+      # @param config [::Sidekiq::Config, nil] nil: the server's, and nothing in a process that only queues jobs
       # @param policy [:fair, :quantum, :observe, nil] this and the next two: see {Headway.start}
       # @param quantum_ms [Numeric, nil]
       # @param preempt [:signal, :poll, nil]
@@ -35,8 +33,15 @@ module Headway
       # @param sample [Numeric] share of jobs that are looked at, 0 to 1
       # @return [void]
       # @raise [SettingError] an option that isn't there, or a value that means nothing
-      def install(config, **options)
+      def install(config = nil, **options)
         options = OPTIONS.check(options, at: caller(1, 1))
+        config ? install_in(config, options) : ::Sidekiq.configure_server { |server| install_in(server, options) }
+        nil
+      end
+
+      private
+
+      def install_in(config, options)
         # At once, so that processes forked later have the hooks; and again in those.
         started = Headway.start(**Integrations::Options.start(options))
         config.server_middleware { |chain| join(chain, options) }
@@ -44,8 +49,6 @@ module Headway
         listen(config) unless @installed.key?(config)
         @installed[config] = [options, log]
       end
-
-      private
 
       def join(chain, options)
         chain.prepend(Middleware, options.fetch(:sample, 1))

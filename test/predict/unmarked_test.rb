@@ -50,6 +50,17 @@ class PredictUnmarkedTest < PredictCase
     end
   end
 
+  # Of its boot alone, in which only the main thread runs.
+  def test_a_server_is_known_by_its_command_too
+    { "/srv/bin/sidekiq -c 10" => true, "puma: cluster worker 0: 42 [shop]" => true, "ruby sidekiq_report.rb" => false }.each do |command, refused|
+      encoder = TraceEncoder.new(command:).thread(1, "main")
+      events = (1..100).flat_map { |i| [[ns(i * 10), 1, :resumed], [ns((i * 10) + 8), 1, :suspended]] }
+      status, _, err = run_cli("advise", write(encoder.events(*events).dropped(0, 0).end))
+
+      assert_equal refused, status != 0 && err.include?("no requests are marked, which a server's trace needs"), err
+    end
+  end
+
   # The one that takes requests is not to be told from the one that only sleeps.
   def test_a_server_s_trace_without_marks_is_refused
     encoder = TraceEncoder.new(policy: "observe").thread(1, "puma srv tp 001")

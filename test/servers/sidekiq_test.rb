@@ -17,8 +17,8 @@ class SidekiqTest < Minitest::Test
       config.logger.level = Logger::INFO
       config.average_scheduled_poll_interval = 1
       config.capsule("slow") { |capsule| capsule.concurrency = 1; capsule.queues = %w[slow] }
-      Headway::Sidekiq.install(config, **eval(ENV.fetch("OPTIONS", "{}")))
     end
+    Headway::Sidekiq.install(**eval(ENV.fetch("OPTIONS", "{}")))
     Headway::Work.subscribe do |work|
       line = [work.name, work.queue, *work.times, work.wall, work.error&.class, Thread.current.priority, Headway.policy]
       File.write("works", JSON.generate(line) + "\\n", mode: "a")
@@ -219,12 +219,23 @@ class SidekiqTest < Minitest::Test
     assert_equal ["[Headway::Sidekiq::Middleware, Own]"] * 3, run.out.lines.map(&:chomp), run
   end
 
+  def test_in_a_process_that_only_queues_jobs_it_does_nothing
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      require "sidekiq"
+      require "headway/sidekiq"
+      p Headway::Sidekiq.install, Headway.started?
+      Headway::Sidekiq.install(policy: :round)
+    RUBY
+    assert_equal ["nil", "false"], run.out.lines.map(&:chomp), run
+    assert_match(/policy is "round": give fair, quantum or observe/, run.err)
+  end
+
   def test_an_option_that_is_not_there_is_named_in_one_line
     sidekiq("{ quantum: 50 }", await: false)
     refute_predicate @sidekiq.wait, :success?
     message, place = @sidekiq.output.lines.map(&:chomp).last(2)
     assert_equal "quantum is no option of Headway::Sidekiq.install: give policy, quantum_ms, preempt, recorder, log_interval or sample", message
-    assert_match(/app\.rb:7:/, place, @sidekiq.output)
+    assert_match(/app\.rb:8:/, place, @sidekiq.output)
   end
 
   # Not by the recorder when Sidekiq has started, where it would be a fault of ours that is left out.

@@ -102,7 +102,7 @@ module Headway
       def starting
         case @server&.name
         when "Puma" then "gem \"headway\" in the Gemfile, and in #{@server.file} plugin :headway"
-        when "Sidekiq" then "gem \"headway\" in the Gemfile, and where Sidekiq is configured Headway::Sidekiq.install(config)"
+        when "Sidekiq" then "gem \"headway\" in the Gemfile, and where Sidekiq is configured Headway::Sidekiq.install"
         else "gem \"headway\" in the Gemfile, and Headway.start at boot"
         end
       end

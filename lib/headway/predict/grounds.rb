@@ -21,8 +21,9 @@ module Headway
       MUCH_OFF_CPU = 0.1
       # Requests take so many times as long from their arrival on as they did once they had a thread: more than the model is wrong by.
       QUEUED = 1.25
-      # Threads of servers: some of them take requests, others help.
+      # Threads of servers: some of them take requests, others help. And the program, which has none of them yet while it boots.
       SERVER = /\A(?:puma |sidekiq)/
+      SERVER_PROGRAM = %r{\A(?:\S*/)?(?:puma|sidekiq):?(?= |\z)}
       # What the core calls threads and requests whose names the trace doesn't have.
       NAMELESS_THREAD = "(thread)"
       NAMELESS_REQUEST = "(unnamed)"
@@ -116,7 +117,11 @@ module Headway
       end
 
       # Taken as workers the helpers, which sleep, would make any advice look good.
-      def server_unmarked? = !@workload.marked? && @workload.kinds.any? { |kind| kind.name.match?(SERVER) }
+      def server_unmarked?
+        return false if @workload.marked?
+
+        @workload.kinds.any? { |kind| kind.name.match?(SERVER) } || @workload.typical_process[:command].to_s.match?(SERVER_PROGRAM)
+      end
 
       def server_unmarked
         "no requests are marked, which a server's trace needs: record again with `use Headway::Rack` first in config.ru, or with " \
