@@ -88,6 +88,12 @@ void hw_interrupt_hook_init(VALUE native);
 
 /* stall.c */
 void hw_stall_init(VALUE native);
+void hw_stall_begin(VALUE watch); /* of a Native::LoopWatch */
+VALUE hw_stall_end(VALUE watch); /* nil, or of a turn that was too long [seconds, backtrace or nil] */
+
+/* loops.c */
+void hw_loops_init(VALUE native);
+void hw_loops_attend(void); /* takes the hook, after a recording was started; with the GVL, in the main Ractor */
 
 /* stats.c */
 void hw_stats_init(VALUE native);

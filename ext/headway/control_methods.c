@@ -1,4 +1,5 @@
-/* The control socket's methods, and the one thing its server thread and the recorder's writer need Ruby for: the names of frames.
+/* The control socket's methods, and what its server thread and the recorder's writer need Ruby for: the names of frames, and that switches
+ * of fibers are attended to.
  *
  * on_job: with the GVL, on any thread, POSTPONED_JOB and TRAP masked. It calls no method, so nothing of the program runs and no
  * interrupt is checked, and it ends after JOB_NS: what is left is asked for again. */
@@ -22,7 +23,10 @@ static void
 on_job(void *unused)
 {
     int saved_errno = errno;
-    if (hw_in_main_ractor()) hw_blame_resolve(hw_now_ns() + JOB_NS);
+    if (hw_in_main_ractor()) {
+        hw_blame_resolve(hw_now_ns() + JOB_NS);
+        hw_loops_attend();
+    }
     errno = saved_errno;
 }
 

@@ -238,6 +238,7 @@ Init_headway(void)
     hw_record_init(headway, native);
     hw_trace_init(native);
     hw_stall_init(native);
+    hw_loops_init(native);
     hw_poll_set_init(native);
     hw_keep_error_init(native);
     hw_io_hooks_init(native);

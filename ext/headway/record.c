@@ -57,6 +57,7 @@ record_start(VALUE self, VALUE path, VALUE flight, VALUE slots, VALUE alarm_ns, 
     xfree(set);
     if (error) return error == EBUSY ? rb_utf8_str_new_cstr("a recording is under way") : reason(error);
     hw_collections_attend();
+    hw_loops_attend();
     return Qnil;
 }
 

@@ -144,11 +144,19 @@ turn(VALUE self)
 }
 
 /* The loop waits. */
-static VALUE
-idle(VALUE self)
+VALUE
+hw_stall_end(VALUE self)
 {
     struct stall *stall = stall_of(self);
     return stall->open ? judge(stall, hw_loop_watch_idle(&stall->watch, hw_now_ns())) : Qnil;
+}
+
+/* A turn begins, unless one is under way. */
+void
+hw_stall_begin(VALUE self)
+{
+    struct stall *stall = stall_of(self);
+    if (stall->open && !hw_loop_watch_turns(&stall->watch)) hw_loop_watch_turn(&stall->watch, hw_now_ns());
 }
 
 static VALUE
@@ -171,6 +179,6 @@ hw_stall_init(VALUE native)
     rb_define_alloc_func(watch, allocate);
     rb_define_method(watch, "initialize", initialize, 2);
     rb_define_method(watch, "turn", turn, 0);
-    rb_define_method(watch, "idle", idle, 0);
+    rb_define_method(watch, "idle", hw_stall_end, 0);
     rb_define_method(watch, "close", close_watch, 0);
 }

@@ -3,6 +3,7 @@
 require_relative "processors"
 require_relative "recorder/options"
 require_relative "recorder/alarm"
+require_relative "recorder/loops"
 
 module Headway
   # Records who ran, who waited and because of whom, into a trace file.
@@ -129,6 +130,7 @@ module Headway
         return false if flight.nil?
 
         stopped = Native.record_stop
+        Loops.close
         [failure, undumped].compact.each { |text| Notices.add(text) }
         stopped
       end

@@ -42,6 +42,24 @@ class ControlRecordTest < Minitest::Test
     assert_bad_usage(%r{no recording to /nonexistent/x: No such file or directory}, record(pid, "start", "--mode", "flight", "/nonexistent/x"))
   end
 
+  # It begins and ends without Ruby, which takes that in later.
+  def test_a_loop_that_stands_still
+    pid = program(<<~RUBY).pid
+      require #{File.expand_path("../offload/select_scheduler", __dir__).dump}
+      class Worker
+        def crunch = (till = now + 0.1; nil while now < till)
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+      SelectScheduler.run { ready; loop { sleep(0.01) && Worker.new.crunch } }
+    RUBY
+    assert_quiet_success record(pid, "start", file)
+    await("stalls") { trace(file)[:marks].size >= 3 }
+    assert_quiet_success record(pid, "stop")
+    assert_match(/\Aloop stall of \d+ ms: .*[#`](crunch|now)'/, trace(file)[:marks].map { |mark| mark[:name] }.join("\n"))
+    assert_quiet_success record(pid, "start", other)
+    await("stalls of another recording") { trace(other)[:marks].size >= 3 }
+  end
+
   def test_a_flight_recording
     pid = program("Thread.new { sleep 0.001 while true }.name = 'napper'; ready; sleep").pid
     await("its name") { stats(@programs.last.socket)[:threads].any? { |thread| thread[:name] == "napper" } }

@@ -35,6 +35,21 @@ class OffloadAsyncTest < Harness::IsolatedTest
       end
     end
 
+    # With the one-liner and without.
+    def test_a_loop_that_stands_still_is_in_the_trace
+      require "async"
+      Dir.mktmpdir do |directory|
+        Headway.start
+        assert Headway::Recorder.start(file: file = File.join(directory, "async.headway"))
+        Async { |task| task.async { sleep(0.001) && hold_the_loop } }
+        require "headway/async"
+        Async { |task| task.async { sleep(0.001) && hold_the_loop } }
+        Headway::Recorder.stop
+        stalls = Headway::Trace.open(file).to_h[:marks].map { |mark| mark[:name] }
+        assert_equal 2, stalls.grep(/\Aloop stall of \d+ ms: .*hold_the_loop'\z/).size, stalls.inspect
+      end
+    end
+
     # As in Falcon's config.ru; and, where it runs several threads, the loops of the others.
     def test_the_one_liner_in_a_loop_that_turns
       require "async"
@@ -197,6 +212,11 @@ class OffloadAsyncTest < Harness::IsolatedTest
   end
 
   private
+
+  def hold_the_loop
+    stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.4
+    nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop
+  end
 
   # Beside nobody a burst isn't looked at.
   def batch_when_computing?

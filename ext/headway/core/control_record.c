@@ -193,6 +193,7 @@ start(struct hw_control *control, const struct hw_json *json, int object, struct
         int error = atomic_load(&control->runtime->active) ? hw_feed_start(control->runtime, set) : ESRCH;
         if (error == 0) {
             control->recorded = true;
+            control->teller.trigger();
             hw_answer_recorder(control, answer);
         }
         else if (error == ESRCH) {

@@ -43,6 +43,12 @@ hw_loop_watch_turn(struct hw_loop_watch *watch, uint64_t now)
     return began ? now - began : 0;
 }
 
+static inline bool
+hw_loop_watch_turns(const struct hw_loop_watch *watch)
+{
+    return atomic_load_explicit(&watch->began_ns, memory_order_relaxed) != 0;
+}
+
 static inline uint64_t
 hw_loop_watch_idle(struct hw_loop_watch *watch, uint64_t now)
 {

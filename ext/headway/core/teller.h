@@ -15,7 +15,7 @@ struct hw_teller {
     struct hw_runtime *runtime;
     const struct hw_strings *strings;
     const struct hw_stacks *stacks;
-    void (*trigger)(void); /* any thread: makes Ruby look up the names of frames, soon */
+    void (*trigger)(void); /* any thread: makes Ruby look up the names of frames, and see that something records, soon */
     bool many_to_many;     /* threads share native ones: these have no names of theirs */
 };
 

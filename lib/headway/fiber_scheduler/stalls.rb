@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../loop_stall"
+
 module Headway
   class FiberScheduler
     # One turn of the loop that was too long.
@@ -13,8 +15,6 @@ module Headway
     class Stalls
       # So many are kept; of older ones only their number is known.
       KEPT = 32
-      PLACE = /\A.*?:\d+(?=:)/m
-      private_constant :PLACE
 
       # @param threshold [Numeric] seconds
       # @param callback [#call, nil] called on the loop with each {Stall}
@@ -63,24 +63,9 @@ module Headway
         @longest = seconds if seconds > @longest
         @kept.shift if @kept.size == KEPT
         @kept << stall
-        Headway.mark(name(seconds, stack)) if Recorder.recording?
+        LoopStall.mark(seconds, stack)
         @failures.watch { @callback.call(stall) } if @callback
       end
-
-      # {Report::Stalls} reads it. Two digits: some 4,000 names are kept apart.
-      def name(seconds, stack)
-        ms = seconds * 1e3
-        "loop stall of #{ms.round(1 - Math.log10(ms).floor).to_i} ms: #{stack ? frame(stack) : "no stack"}"
-      end
-
-      # A function in C has the place of who calls it, which says more, and Ruby's own Ruby has one that says nothing.
-      def frame(stack)
-        lines = stack.reject { |line| line.start_with?("<internal:") }
-        lines.take_while { |line| place(line) == place(lines.first) }.last || stack.first
-      end
-
-      # A path may have any bytes, and any other than ASCII where no locale is set are none of its encoding's.
-      def place(line) = line.b[PLACE]
     end
     private_constant :Stalls
 

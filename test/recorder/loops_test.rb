@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require "harness/measured"
+require "harness/recorder_test"
+require "headway/report"
+require "offload/select_scheduler"
+
+# Event loops of others that stand still while something records.
+class LoopsTest < Harness::RecorderTest
+  include Harness::Measured
+
+  LONG = 0.4 # seconds: however busy the machine is, the stack is looked at before they are over
+
+  def test_what_keeps_the_loop_is_named
+    trace = recorded { in_loop { sleep(0.001) && hold_the_loop } }
+    assert_match(/\Aloop stall of \d+ ms: .*:\d+:in .*(hold_the_loop|compute|now)/, stalls(trace).join("\n"))
+    assert_match(/The event loop stood still .*(hold_the_loop|compute|now)` \(.*\)\./, Headway::Report::Headline.of(trace))
+  end
+
+  def test_what_blocks_without_the_gvl_keeps_it_too
+    trace = recorded { in_loop { sleep(0.001) && Fiber.blocking { 3.times { nap } } } }
+    assert_match(/[#`]nap'/, stalls(trace).join("\n"))
+  end
+
+  def test_a_loop_that_waits_or_has_much_to_do_does_not_stand_still
+    measured do
+      trace = recorded do
+        in_loop { 3.times { Fiber.schedule { 60.times { sleep(0.002) && compute(0.001) } } } }
+        generator = Enumerator.new { |yielder| loop { yielder << compute(LONG) } }
+        2.times { generator.next }
+      end
+      assert_empty stalls(trace)
+    end
+  end
+
+  def test_each_loop_in_its_own_thread_and_none_twice
+    own = Headway::FiberScheduler.new
+    trace = recorded do
+      Array.new(3) { |i| Thread.new { in_loop { Thread.current.name = "loop-#{i}" and hold_the_loop } } }.each(&:join)
+      Thread.new { Thread.current.name = "own" and Fiber.set_scheduler(own) and Fiber.schedule { sleep(0.001) && hold_the_loop } }.join
+    end
+    3.times { |i| assert_operator stalls_of("loop-#{i}", trace).size, :>=, 1 }
+    assert_operator own.stats[:stalls][:count], :>=, 1
+    assert_equal own.stats[:stalls][:count], stalls_of("own", trace).size
+  end
+
+  def test_nobody_is_watched_any_more_after_the_end
+    recorded do
+      20.times { in_loop { sleep 0.001 } } # each in a thread of its own
+      assert_operator watches.size, :<=, 2
+    end
+    assert_empty watches
+  end
+
+  def test_a_forked_child_watches_its_own
+    program(<<~RUBY, "-I#{File.expand_path("..", __dir__)}")
+      require "offload/select_scheduler"
+      def hold_the_loop = (till = Process.clock_gettime(Process::CLOCK_MONOTONIC) + #{LONG}; nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < till)
+      Headway::Recorder.start(file: FILE)
+      SelectScheduler.run { sleep 0.001 }
+      Process.wait(fork { SelectScheduler.run { sleep(0.001) && hold_the_loop } })
+    RUBY
+    assert_empty stalls(analysis)
+    child, = files - ["out.headway"]
+    assert_match(/hold_the_loop/, stalls(analysis(file(child))).join("\n"))
+  end
+
+  # What strikes where fibers switch is as good as anywhere.
+  def test_nothing_that_is_raised_is_lost
+    struck = 0
+    recorded(:fair_signal) do
+      scale(30).times do
+        over = false # a loop that is struck itself runs its fibers to their end
+        held = Thread.new { in_loop { sleep(0.0005) && compute(0.06) until over } }
+        held.report_on_exception = false
+        sleep 0.05 + (rand * 0.02)
+        over = true
+        held.raise(IOError, "out")
+        held.join(20) or flunk "hangs"
+      rescue IOError
+        struck += 1
+      end
+    end
+    assert_equal scale(30), struck
+  end
+
+  private
+
+  def in_loop(&) = SelectScheduler.run(&)
+
+  def hold_the_loop = compute(LONG)
+
+  def nap = sleep(LONG)
+
+  def stalls(trace) = trace[:marks].map { |mark| mark[:name] }.grep(/\Aloop stall/)
+
+  def stalls_of(name, trace)
+    id = thread_named(name, from: trace)[:id]
+    trace[:marks].select { |mark| mark[:thread] == id && mark[:name].start_with?("loop stall") }
+  end
+
+  def watches = Headway::Recorder.const_get(:Loops).instance_variable_get(:@watches)
+end
