@@ -8,7 +8,9 @@ module Headway
     # nobody need have waited for the GVL.
     class Stalls
       MARK = /\Aloop stall of (\d+) ms: (?:(.+):(\d+):in [`'](.+)'\z)?/m
-      private_constant :MARK
+      # On a thread of the pool it gives way to the loop.
+      REMEDY = " Under policy fair, `Headway.offload { ... }` around that lets the other fibers go on."
+      private_constant :MARK, :REMEDY
 
       # @param data [Hash] as {Trace#to_h} returns it
       # @param busy [Busy]
@@ -24,14 +26,19 @@ module Headway
       # @return [String, nil] of the loop that stood still longest
       def sentence
         return unless @worst
-        return "The event loop stood still for #{duration(sum_s(@worst))}#{place(@worst)}." if @worst.one?
 
         at = @worst.group_by { |stall| stall[2..] }.values.max_by { |stalls| sum_s(stalls) }
-        most = ", #{at.size == @worst.size ? "" : "for #{duration(sum_s(at))} of that "}#{place(at).lstrip}" unless place(at).empty?
-        "The event loop stood still #{@worst.size} times, for #{duration(sum_s(@worst))} in all#{most}."
+        "The event loop stood still #{times(at)}.#{REMEDY unless place(at).empty?}"
       end
 
       private
+
+      def times(at)
+        return "for #{duration(sum_s(@worst))}#{place(@worst)}" if @worst.one?
+
+        most = ", #{at.size == @worst.size ? "" : "for #{duration(sum_s(at))} of that "}#{place(at).lstrip}" unless place(at).empty?
+        "#{@worst.size} times, for #{duration(sum_s(@worst))} in all#{most}"
+      end
 
       def sum_s(stalls) = stalls.sum { |stall| stall[1].to_f } / 1e3
 
