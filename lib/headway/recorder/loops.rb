@@ -55,7 +55,7 @@ module Headway
         def own_loop? = !Headway.autoload?(:FiberScheduler) && Fiber.scheduler.is_a?(FiberScheduler)
       end
 
-      Native.watch_loops(self)
+      Native.watch_loops(self) if defined?(Native) # not where a part is loaded by itself
       Forks.watch(self, daemons: true)
     end
     private_constant :Loops
