@@ -81,11 +81,12 @@ module Headway
         config.logger.info("Headway #{VERSION}: policy #{Headway.policy}, quantum #{Headway.quantum_ms} ms, preempt #{Headway.preempt}")
       end
 
-      # Once the last job is over. An older Sidekiq tells only that it begins to wait for them.
+      # Once the last job is over. Before Sidekiq 8 it tells only that it begins to wait for them: a process of its own ends soon after
+      # these, and a recording ends with it.
       def at_end(config, &block)
         config.on(:exit, &block)
       rescue ArgumentError
-        config.on(:shutdown, &block)
+        config.on(:shutdown, &block) unless ::Sidekiq.const_defined?(:CLI)
       end
 
       # An embedded one ends before its process, which may record on.

@@ -195,6 +195,24 @@ class SidekiqTest < Minitest::Test
     assert_equal "[1, 1]\n[Headway::Sidekiq::Middleware]\n1\n2\n", run.out, run
   end
 
+  # It tells of the end before its last jobs are over: what records them has to outlive that, where the process is Sidekiq's own.
+  def test_a_sidekiq_from_before_8_records_its_last_jobs_whole
+    { 'require "sidekiq/cli"' => true, "" => false }.each do |command_line, records|
+      run = Harness::RubyProcess.eval(<<~RUBY)
+        require "headway"
+        require "sidekiq"
+        #{command_line}
+        require "logger"
+        config = Class.new(Sidekiq::Config) { def on(event) = event == :exit ? raise(ArgumentError, "Invalid event name: exit") : super }.new
+        config.logger = Logger.new(IO::NULL)
+        Headway::Sidekiq.install(config, recorder: { mode: :flight })
+        %i[startup shutdown].each { |event| config[:lifecycle_events][event].each(&:call) }
+        p Headway::Recorder.recording?
+      RUBY
+      assert_equal "#{records}\n", run.out, run
+    end
+  end
+
   # Whose jobs Sidekiq 7 sends through that alone.
   def test_a_capsule_that_has_had_middleware_of_its_own_before
     run = Harness::RubyProcess.eval(<<~RUBY)
