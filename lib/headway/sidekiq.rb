@@ -98,7 +98,7 @@ module Headway
 
     # Around each job.
     class Middleware
-      include ::Sidekiq::ServerMiddleware
+      include ::Sidekiq::ServerMiddleware if defined?(::Sidekiq::ServerMiddleware) # from Sidekiq 6.5 on
 
       HANDED_BACK = [::Sidekiq::Shutdown, *(::Sidekiq::Job::Interrupted if defined?(::Sidekiq::Job::Interrupted))].freeze
       private_constant :HANDED_BACK

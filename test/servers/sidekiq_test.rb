@@ -213,6 +213,18 @@ class SidekiqTest < Minitest::Test
     end
   end
 
+  def test_a_sidekiq_from_before_6_5_has_no_module_for_middleware
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway"
+      require "sidekiq"
+      Sidekiq.send(:remove_const, :ServerMiddleware)
+      Headway.start
+      Headway::Work.subscribe { |work| puts work.name, work.queue }
+      p Headway::Sidekiq::Middleware.new.call(nil, { "class" => "Polish" }, "default") { :done }
+    RUBY
+    assert_equal "Polish\ndefault\n:done\n", run.out, run
+  end
+
   # Whose jobs Sidekiq 7 sends through that alone.
   def test_a_capsule_that_has_had_middleware_of_its_own_before
     run = Harness::RubyProcess.eval(<<~RUBY)
