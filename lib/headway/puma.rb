@@ -105,6 +105,8 @@ module Headway
 
         Integrations.worker = "master"
         launcher.config.configure do |dsl|
+          # Puma 6 looks for workers where this one writes alone, and not where config/puma.rb has them: it would say that there are none.
+          dsl.silence_fork_callback_warning if dsl.respond_to?(:silence_fork_callback_warning)
           hook = dsl.respond_to?(:before_worker_boot) ? :before_worker_boot : :on_worker_boot
           dsl.public_send(hook) { |index| Integrations.worker = index }
         end
