@@ -17,6 +17,24 @@ class FilesTest < Minitest::Test
     assert_empty complaints(files.sort, RUBY_VERSION < "3.4" ? ["async"] : [])
   end
 
+  # Who goes through all modules of a program (debuggers, profilers, frameworks) asks each for its name.
+  def test_no_module_answers_otherwise_than_modules_do
+    files = Dir.children(File.join(ROOT, "lib/headway")).grep(/\.rb\z/).map { |name| name.delete_suffix(".rb") } - PARTS - %w[async bench cli]
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      %w[#{files.sort.join(" ")}].each { |file| require "headway/\#{file}" }
+      Headway::Report.constants.each { |name| Headway::Report.const_get(name) }
+      ObjectSpace.each_object(Module) do |each|
+        next unless Module.instance_method(:name).bind_call(each).to_s.start_with?("Headway")
+
+        own = each.singleton_class.instance_methods(false) + each.singleton_class.private_instance_methods(false)
+        own.select! { |name| Module.method_defined?(name) && each.singleton_class.instance_method(name).source_location }
+        puts "\#{each}: \#{own.join(" ")}" if own.any?
+      end
+      puts "looked"
+    RUBY
+    assert_equal "looked\n", run.out, run
+  end
+
   private
 
   # A process forks for each, as most of the time one takes is that of starting a Ruby. Gems may warn of themselves.

@@ -13,13 +13,13 @@ module Headway
       # @param stack [Array<String>, nil] what held the loop, innermost frame first
       # @return [void]
       def mark(seconds, stack)
-        Headway.mark(name(seconds, stack)) if Recorder.recording?
+        Headway.mark(text(seconds, stack)) if Recorder.recording?
       end
 
       private
 
       # Two digits: some 4,000 names are kept apart.
-      def name(seconds, stack)
+      def text(seconds, stack)
         ms = seconds * 1e3
         "loop stall of #{ms.round(1 - Math.log10(ms).floor).to_i} ms: #{stack ? frame(stack) : "no stack"}"
       end

@@ -25,7 +25,7 @@ module Headway
       @cpu_s = cpu_s
       @notices = notices
       @many_to_many = many_to_many
-      @title = "process #{pid}, #{Text.name(File.basename(program))}, Ruby #{ruby}"
+      @title = "process #{pid}, #{Text.cut(File.basename(program))}, Ruby #{ruby}"
     end
 
     # @return [String] lines, the last one ended
@@ -106,12 +106,12 @@ module Headway
         end
 
         # Thread names come from the program: any bytes, any length.
-        def name(text, width = 40)
+        def cut(text, width = 40)
           TextWidth.cut(plain(text), width)
         end
 
         # @return [String] a thread's name; of a path what tells files apart
-        def thread(text) = name(plain(text).sub(SITE, '\1'))
+        def thread(text) = cut(plain(text).sub(SITE, '\1'))
 
         # Names, commands and files may be called anything: nothing of it may steer the terminal, end a line or turn it round. Bytes of
         # no encoding are taken for UTF-8, as they are where a locale is not set.

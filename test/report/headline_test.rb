@@ -298,9 +298,9 @@ class HeadlineTest < Minitest::Test
     names = ["Report#render", "block in Report#render", "block (2 levels) in Report#render", "rescue in Report#render",
              "block in rescue in Report#render", "ensure in block in Report#render"]
 
-    assert_equal ["Report#render"], names.map { |name| label.method(method: name, file: "a.rb") }.uniq
-    assert_equal "<main> of a.rb", label.method(method: "block in <main>", file: "/srv/a.rb")
-    assert_equal "a.rb", label.method(method: "", file: "/srv/a.rb")
+    assert_equal ["Report#render"], names.map { |name| label.method_of(method: name, file: "a.rb") }.uniq
+    assert_equal "<main> of a.rb", label.method_of(method: "block in <main>", file: "/srv/a.rb")
+    assert_equal "a.rb", label.method_of(method: "", file: "/srv/a.rb")
   end
 
   private

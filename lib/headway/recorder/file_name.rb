@@ -21,7 +21,7 @@ module Headway
         # @return [String] a file's absolute path
         # @raise [SettingError] it is no name, or there is another character after a %
         def resolve(path)
-          path = pattern(name(path, "file"))
+          path = pattern(checked(path, "file"))
           base = File.basename(path)
           File.join(File.dirname(path), base.b.gsub(PLACE) { fill($1, path) }.force_encoding(base.encoding))
         end
@@ -42,7 +42,7 @@ module Headway
         # @return [String]
         # @raise [SettingError] it is no name, or there is no current directory
         def absolute(path, from: "file")
-          path = name(path, from)
+          path = checked(path, from)
           return File.expand_path(path) if path.start_with?("/") || in_a_home?(path)
 
           File.absolute_path(path, Dir.pwd.force_encoding(path.encoding))
@@ -81,7 +81,7 @@ module Headway
         private
 
         # An IO that is no File has a name, too, such as <STDOUT>, but no file of that name.
-        def name(path, from)
+        def checked(path, from)
           raise TypeError if path.is_a?(IO) && !path.is_a?(File)
 
           File.path(path).tap { |text| File.basename(text) } # which refuses what File.path doesn't

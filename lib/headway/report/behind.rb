@@ -117,7 +117,7 @@ module Headway
         sum.positive? ? weights.transform_values { |weight| weight / sum } : {}
       end
 
-      def method_at(frame) = frame ? Labels.method(frame) : "unknown code"
+      def method_at(frame) = frame ? Labels.method_of(frame) : "unknown code"
     end
   end
 end

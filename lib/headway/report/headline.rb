@@ -134,7 +134,7 @@ module Headway
         rest - kind[:running_s] < CPU_BOUND * rest && kind[:running_s] >= BURST_S * kind[:count]
       end
 
-      def quoted(kind) = kind[:name].empty? ? "work without a name" : "`#{Summary::Text.name(kind[:name])}`"
+      def quoted(kind) = kind[:name].empty? ? "work without a name" : "`#{Summary::Text.cut(kind[:name])}`"
 
       # -- threads
 

@@ -65,7 +65,7 @@ module Headway
       def self.basename(path) = File.basename(path.tr("\0", "?"))
 
       # @return [String] the method a frame belongs to, without the blocks around the very line
-      def self.method(frame)
+      def self.method_of(frame)
         name = frame[:method].to_s.sub(PART_OF, "")
         return name unless name.empty? || name.start_with?("<")
 
@@ -91,12 +91,12 @@ module Headway
       def process(id)
         process = @processes[id] || {}
         alike = @pids[process[:pid]].to_i > 1
-        "process #{process[:pid]}#{" of #{Summary::Text.name(process[:file], 80)}" if alike && process[:file]}"
+        "process #{process[:pid]}#{" of #{Summary::Text.cut(process[:file], 80)}" if alike && process[:file]}"
       end
 
       def unnamed(thread)
         site = thread[:site].to_s
-        "thread of #{Summary::Text.name(Labels.basename(site))}" unless site.empty?
+        "thread of #{Summary::Text.cut(Labels.basename(site))}" unless site.empty?
       end
     end
   end

@@ -77,14 +77,14 @@ module Headway
 
       # Names are the recorded program's and may hold what Markdown or HTML would take for its own.
       def plain(text)
-        clean = Summary::Text.name(text, LONGEST)
+        clean = Summary::Text.cut(text, LONGEST)
         clean.split(/(`[^`]*`)/).map { |part| part.start_with?("`") ? code(part[1..-2]) : escape(part) }.join
       end
 
       def escape(text) = text.gsub(/[\\*_|<>\[\]`]/) { |character| "\\#{character}" }
 
       def code(text)
-        clean = Summary::Text.name(text, 160).tr("`", "'").gsub("|", "\\|")
+        clean = Summary::Text.cut(text, 160).tr("`", "'").gsub("|", "\\|")
         clean.empty? ? "" : "`#{clean}`"
       end
     end

@@ -46,7 +46,7 @@ module Headway
       end
 
       def losses(process)
-        file = Summary::Text.name(process[:file], LONGEST_NAME) if @data[:processes].size > 1
+        file = Summary::Text.cut(process[:file], LONGEST_NAME) if @data[:processes].size > 1
         who = ["process #{process[:pid]}", *file].join(", ")
         [(damaged(who, process) unless together? && endless?(process)),
          counted(process[:dropped], "#{who}: %d events were dropped while recording, so times around the gaps are guesses"),

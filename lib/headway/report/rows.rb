@@ -71,7 +71,7 @@ module Headway
         return "unknown code" unless frame
 
         leaf = @data[:blame][:frames][stack[:frames].first]
-        leaf.equal?(frame) ? Labels.frame(frame) : "#{Labels.frame(frame)} (in #{Labels.method(leaf)})"
+        leaf.equal?(frame) ? Labels.frame(frame) : "#{Labels.frame(frame)} (in #{Labels.method_of(leaf)})"
       end
 
       def spread(figures)

@@ -72,7 +72,7 @@ module Headway
         "#{figures[:count]}, p50 #{time(figures[:p50_s])}, p99 #{time(figures[:p99_s])}, max #{time(figures[:max_s])}"
       end
 
-      def text(value, width = 80) = Summary::Text.name(value, width)
+      def text(value, width = 80) = Summary::Text.cut(value, width)
     end
   end
 end

@@ -52,7 +52,7 @@ module Headway
         end
 
         def cells(found, stats)
-          command = Summary::Text.name(found.command, 1000)
+          command = Summary::Text.cut(found.command, 1000)
           return [found.client.pid.to_s, *["-"] * 6, "#{command} (#{stats[:error]})"] if stats[:error]
 
           [found.client.pid.to_s, Summary::Text.age(stats[:wall]), stats[:policy], "#{format("%g", stats[:quantum_ms])} ms",
