@@ -24,16 +24,9 @@ tick(struct hw_runtime *rt, uint64_t now)
     hw_scheduler_tick(&rt->scheduler, now, &orders);
     rt->tick_ns = orders.tick_ns;
     if (hw_scheduler_contended(&rt->scheduler)) rt->contended_ns = now;
+    if (hw_scheduler_sample_due(&rt->scheduler, now)) rt->sample_due = rt->poll_due = true;
     if (orders.preempt) hw_runtime_preempt(rt, &orders);
     if (orders.wake) hw_park_call(orders.wake);
-}
-
-static bool
-sample(struct hw_runtime *rt, uint64_t now)
-{
-    if (!hw_scheduler_sample_due(&rt->scheduler, now)) return false;
-    rt->sample_due = rt->poll_due = true;
-    return true;
 }
 
 static bool
@@ -84,7 +77,8 @@ run(void *arg)
     while (!rt->ticker_must_end) {
         if (poll(rt)) continue;
         uint64_t now = hw_now_ns();
-        if (now >= rt->tick_ns) {
+        uint64_t due_ns = hw_earlier_ns(rt->tick_ns, hw_scheduler_sample_at_ns(&rt->scheduler));
+        if (now >= due_ns) {
             tick(rt, now);
             continue;
         }
@@ -92,10 +86,8 @@ run(void *arg)
             hw_feed_watch(rt, now);
             continue;
         }
-        if (sample(rt, now)) continue;
         uint64_t pace_ns = rt->scheduler.policy.kind == HW_OBSERVE ? HW_SAMPLE_NS : rt->scheduler.policy.retry_ns;
         uint64_t paced_ns = now < rt->contended_ns + AWAKE_FOR_NS ? now + pace_ns : HW_NEVER;
-        uint64_t due_ns = hw_earlier_ns(rt->tick_ns, hw_scheduler_sample_at_ns(&rt->scheduler));
         rt->ticker_wake_ns = hw_earlier_ns(paced_ns, hw_earlier_ns(due_ns, rt->watch_ns));
         hw_cond_wait_until(&rt->ticker_cond, &rt->lock, rt->ticker_wake_ns);
         rt->ticker_wake_ns = 0; /* awake: nobody need wake it */

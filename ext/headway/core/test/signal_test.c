@@ -102,6 +102,27 @@ TEST(the_ticker_sleeps_when_nobody_competes)
     check_given_back();
 }
 
+/* Though nobody is ever preempted, and no event comes. */
+TEST(under_observe_too_the_ticker_does_its_round_while_somebody_waits)
+{
+    atomic_store(&vm.slice_ns, MS(2500));
+    vm_headway_start(HW_OBSERVE, MS(100), HW_SIGNAL);
+    vm_thread_start(hog, NULL);
+    struct hw_thread *stillborn = hw_runtime_add(&runtime, HW_READY, true);
+    pthread_mutex_lock(&runtime.lock);
+    stillborn->since_ns -= MS(59500);
+    pthread_mutex_unlock(&runtime.lock);
+    vm_sleep(MS(1500)); /* the hog has all of it, and then some */
+    pthread_mutex_lock(&runtime.lock);
+    unsigned unborn = runtime.scheduler.unborn;
+    pthread_mutex_unlock(&runtime.lock);
+    CHECK_EQUAL(0, unborn);
+    atomic_store(&vm.slice_ns, MS(20));
+    hw_runtime_discard(&runtime, stillborn);
+    end_everybody();
+    check_given_back();
+}
+
 TEST(where_there_is_no_thread_for_a_ticker_everybody_moves_all_the_same)
 {
     static const enum hw_preempt ways[] = { HW_SIGNAL, HW_POLL };
@@ -127,4 +148,5 @@ RUNTIME_TESTS({ "handler", a_handler_that_was_there_before_keeps_its_signals_and
               { "again", a_handler_given_back_by_somebody_else_does_not_count_as_the_one_before },
               { "replaced", when_the_handler_is_replaced_preemption_goes_on_by_polling },
               { "ticker", the_ticker_sleeps_when_nobody_competes },
+              { "observe", under_observe_too_the_ticker_does_its_round_while_somebody_waits },
               { "none", where_there_is_no_thread_for_a_ticker_everybody_moves_all_the_same })
