@@ -11,25 +11,38 @@
 #include <ruby/fiber/scheduler.h>
 
 static VALUE loops;                /* Headway::Recorder::Loops */
-static VALUE last_thread, last_watch; /* mostly there is one loop in a process; nil: none, or not to be watched */
+static VALUE last_thread, last_scheduler, last_watch; /* mostly there is one loop in a process; nil: none, or not to be watched */
 static bool attends;
 
 static VALUE
 forget(VALUE unused)
 {
-    last_thread = last_watch = Qnil;
+    last_thread = last_scheduler = last_watch = Qnil;
     return Qnil;
 }
 
+/* While Ruby is asked, others run, who may end this recording and start another: the watch is closed then, and asked for again. */
 static VALUE
-watch_of(VALUE thread)
+watch_of(VALUE thread, VALUE scheduler)
 {
-    if (thread != last_thread) {
-        VALUE watch = rb_funcall(loops, rb_intern("watch"), 1, thread);
+    bool known = thread == last_thread && scheduler == last_scheduler;
+    if (!known || (!NIL_P(last_watch) && !hw_stall_watches(last_watch))) {
+        VALUE watch = rb_funcall(loops, rb_intern("watch"), 2, thread, scheduler);
+        if (!NIL_P(watch)) hw_stall_of_loop(watch, scheduler);
         last_thread = thread;
+        last_scheduler = scheduler;
         last_watch = watch;
     }
     return last_watch;
+}
+
+/* An enumerator's, or after a loop. */
+static void
+on_switch_without_loop(void)
+{
+    if (rb_thread_current() != last_thread) return;
+    if (!NIL_P(last_watch)) hw_stall_of_loop(last_watch, Qnil);
+    forget(Qnil);
 }
 
 static void
@@ -41,8 +54,12 @@ on_switch(rb_event_flag_t event, VALUE unused_data, VALUE unused_self, ID unused
         rb_funcall(loops, rb_intern("close"), 0);
         return;
     }
-    if (NIL_P(rb_fiber_scheduler_get())) return; /* an enumerator's */
-    VALUE watch = watch_of(rb_thread_current());
+    VALUE scheduler = rb_fiber_scheduler_get();
+    if (NIL_P(scheduler)) {
+        on_switch_without_loop();
+        return;
+    }
+    VALUE watch = watch_of(rb_thread_current(), scheduler);
     if (NIL_P(watch)) return;
     if (!NIL_P(rb_fiber_scheduler_current())) {
         hw_stall_begin(watch);
@@ -70,9 +87,10 @@ watch_loops(VALUE self, VALUE module)
 void
 hw_loops_init(VALUE native)
 {
-    loops = last_thread = last_watch = Qnil;
+    loops = last_thread = last_scheduler = last_watch = Qnil;
     rb_gc_register_address(&loops);
     rb_gc_register_address(&last_thread);
+    rb_gc_register_address(&last_scheduler);
     rb_gc_register_address(&last_watch);
     rb_define_singleton_method(native, "watch_loops", watch_loops, 1);
     rb_define_singleton_method(native, "forget_loops", forget, 0);

@@ -17,7 +17,7 @@
 
 struct stall {
     struct hw_loop_watch watch;
-    VALUE thread, stack;
+    VALUE thread, scheduler, stack;
     bool open;
 };
 
@@ -42,6 +42,7 @@ mark_stall(void *data)
 {
     const struct stall *stall = data;
     rb_gc_mark(stall->thread);
+    rb_gc_mark(stall->scheduler);
     rb_gc_mark(stall->stack);
 }
 
@@ -62,7 +63,7 @@ allocate(VALUE class)
 {
     struct stall *stall;
     VALUE self = TypedData_Make_Struct(class, struct stall, &stall_type, stall);
-    stall->thread = stall->stack = Qnil;
+    stall->thread = stall->scheduler = stall->stack = Qnil;
     return self;
 }
 
@@ -157,6 +158,23 @@ hw_stall_begin(VALUE self)
 {
     struct stall *stall = stall_of(self);
     if (stall->open && !hw_loop_watch_turns(&stall->watch)) hw_loop_watch_turn(&stall->watch, hw_now_ns());
+}
+
+bool
+hw_stall_watches(VALUE self)
+{
+    return stall_of(self)->open;
+}
+
+/* A turn that another loop left under way, which ran in a fiber that isn't blocking, never ends. */
+void
+hw_stall_of_loop(VALUE self, VALUE scheduler)
+{
+    struct stall *stall = stall_of(self);
+    if (stall->scheduler == scheduler) return;
+    hw_stall_end(self);
+    stall->scheduler = scheduler;
+    stall->stack = Qnil;
 }
 
 static VALUE

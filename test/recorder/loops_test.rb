@@ -50,6 +50,35 @@ class LoopsTest < Harness::RecorderTest
     assert_equal own.stats[:stalls][:count], stalls_of("own", trace).size
   end
 
+  # Whose stalls are told is asked for each loop of a thread, not once.
+  def test_one_loop_after_another_in_a_thread
+    trace = recorded do
+      [SelectScheduler.new, Headway::FiberScheduler.new, SelectScheduler.new].each_with_index do |scheduler, i|
+        Fiber.set_scheduler(scheduler)
+        Fiber.schedule { sleep(0.001) && hold_the_loop if i > 0 }
+        Fiber.set_scheduler(nil)
+      end
+    end
+    assert_equal 2, stalls(trace).grep(/hold_the_loop/).size, stalls(trace).inspect
+  end
+
+  # Nobody can tell its turns apart.
+  def test_a_loop_in_a_fiber_that_is_not_blocking_leaves_no_turn_under_way
+    measured do
+      trace = recorded do
+        Fiber.new(blocking: false) { loop_here { sleep 0.001 } }.resume
+        sleep 1
+        loop_here { sleep 0.001 }
+      end
+      assert_operator stalls(trace).map { |name| name[/\d+/].to_i }.max.to_i, :<, 500, "milliseconds"
+    end
+  end
+
+  def test_a_fiber_that_selects_keeps_the_loop
+    trace = recorded { in_loop { sleep(0.001) && Fiber.blocking { IO.select(nil, nil, nil, 0.2) } } }
+    assert_match(/\Aloop stall of \d+ ms: .*loops_test/, stalls(trace).join("\n"))
+  end
+
   def test_nobody_is_watched_any_more_after_the_end
     recorded do
       20.times { in_loop { sleep 0.001 } } # each in a thread of its own
@@ -93,6 +122,12 @@ class LoopsTest < Harness::RecorderTest
   private
 
   def in_loop(&) = SelectScheduler.run(&)
+
+  def loop_here(&)
+    Fiber.set_scheduler(SelectScheduler.new)
+    Fiber.schedule(&)
+    Fiber.set_scheduler(nil)
+  end
 
   class_eval(HOLD)
 

@@ -11,18 +11,19 @@ module Headway
     module Loops
       # As {FiberScheduler}'s stall_ms.
       THRESHOLD_NS = 50_000_000
-      # A loop that waits, in a fiber that isn't blocking, as it shouldn't be: that is no stall.
-      WAITS = /\bselect'\z/
-      private_constant :THRESHOLD_NS, :WAITS
+      # What a loop waits in; so may its fibers, where Ruby asks no scheduler.
+      SELECT = /\bselect'\z/
+      private_constant :THRESHOLD_NS, :SELECT
       @watches = {}.compare_by_identity
 
       class << self
-        # @param thread [Thread] the current one, which has a loop
-        # @return [Native::LoopWatch, nil] nil: its loop watches itself, or there is no thread to watch it with
-        def watch(thread)
+        # @param thread [Thread] the current one
+        # @param scheduler [Object] its loop
+        # @return [Native::LoopWatch, nil] nil: the loop watches itself, or there is no thread to watch it with
+        def watch(thread, scheduler)
           Integrations::Guard.masked("the watch over event loops") do
             close_of_ended
-            @watches.fetch(thread) { @watches[thread] = own_loop? ? nil : Native::LoopWatch.new(thread, THRESHOLD_NS) }
+            @watches[thread] ||= Native::LoopWatch.new(thread, THRESHOLD_NS) unless own?(scheduler)
           end
         end
 
@@ -30,14 +31,14 @@ module Headway
         # @param stack [Array<String>, nil]
         # @return [void]
         def stalled(seconds, stack)
-          Integrations::Guard.masked("the watch over event loops") { LoopStall.mark(seconds, stack) unless stack&.first&.match?(WAITS) }
+          Integrations::Guard.masked("the watch over event loops") { LoopStall.mark(seconds, stack) unless stack && loop_waits?(stack) }
         end
 
         # The recording is over.
         # @return [void]
         def close
           Native.forget_loops
-          @watches.each_value { |watch| watch&.close }
+          @watches.each_value(&:close)
           @watches.clear
         end
 
@@ -52,7 +53,15 @@ module Headway
           ended.each { |thread, watch| @watches.delete(thread) && watch.close }
         end
 
-        def own_loop? = !Headway.autoload?(:FiberScheduler) && Fiber.scheduler.is_a?(FiberScheduler)
+        def own?(scheduler) = !Headway.autoload?(:FiberScheduler) && FiberScheduler === scheduler
+
+        # What strikes the loop where it goes on leaves a turn under way, in which the loop waits.
+        def loop_waits?(stack)
+          return false unless stack.first.match?(SELECT)
+
+          file, = Fiber.scheduler.method(:io_wait).source_location
+          stack.find { |line| !line.match?(SELECT) }&.start_with?("#{file}:")
+        end
       end
 
       Native.watch_loops(self) if defined?(Native) # not where a part is loaded by itself
