@@ -90,8 +90,7 @@ void hw_interrupt_hook_init(VALUE native);
 void hw_stall_init(VALUE native);
 void hw_stall_begin(VALUE watch); /* of a Native::LoopWatch */
 VALUE hw_stall_end(VALUE watch); /* nil, or of a turn that was too long [seconds, backtrace or nil] */
-bool hw_stall_watches(VALUE watch); /* false: it was closed */
-void hw_stall_of_loop(VALUE watch, VALUE scheduler); /* whose turns come; nil: nobody's */
+bool hw_stall_of_loop(VALUE watch, VALUE scheduler); /* whose turns come, nil: nobody's; false: it was closed */
 
 /* loops.c */
 void hw_loops_init(VALUE native);

@@ -21,19 +21,17 @@ forget(VALUE unused)
     return Qnil;
 }
 
-/* While Ruby is asked, others run, who may end this recording and start another: the watch is closed then, and asked for again. */
+/* While Ruby is asked, others run, who may end this recording and start another: the watch is closed then, and asked for again. (Those
+ * closed later are forgotten where they are.) */
 static VALUE
 watch_of(VALUE thread, VALUE scheduler)
 {
-    bool known = thread == last_thread && scheduler == last_scheduler;
-    if (!known || (!NIL_P(last_watch) && !hw_stall_watches(last_watch))) {
-        VALUE watch = rb_funcall(loops, rb_intern("watch"), 2, thread, scheduler);
-        if (!NIL_P(watch)) hw_stall_of_loop(watch, scheduler);
-        last_thread = thread;
-        last_scheduler = scheduler;
-        last_watch = watch;
-    }
-    return last_watch;
+    if (thread == last_thread && scheduler == last_scheduler) return last_watch;
+    VALUE watch = rb_funcall(loops, rb_intern("watch"), 2, thread, scheduler);
+    if (!NIL_P(watch) && !hw_stall_of_loop(watch, scheduler)) return Qnil;
+    last_thread = thread;
+    last_scheduler = scheduler;
+    return last_watch = watch;
 }
 
 /* An enumerator's, or after a loop. */

@@ -160,21 +160,17 @@ hw_stall_begin(VALUE self)
     if (stall->open && !hw_loop_watch_turns(&stall->watch)) hw_loop_watch_turn(&stall->watch, hw_now_ns());
 }
 
-bool
-hw_stall_watches(VALUE self)
-{
-    return stall_of(self)->open;
-}
-
 /* A turn that another loop left under way, which ran in a fiber that isn't blocking, never ends. */
-void
+bool
 hw_stall_of_loop(VALUE self, VALUE scheduler)
 {
     struct stall *stall = stall_of(self);
-    if (stall->scheduler == scheduler) return;
-    hw_stall_end(self);
-    stall->scheduler = scheduler;
-    stall->stack = Qnil;
+    if (stall->scheduler != scheduler) {
+        hw_stall_end(self);
+        stall->scheduler = scheduler;
+        stall->stack = Qnil;
+    }
+    return stall->open;
 }
 
 static VALUE

@@ -87,6 +87,27 @@ class LoopsTest < Harness::RecorderTest
     assert_empty watches
   end
 
+  def test_a_loop_that_begins_while_one_recording_ends_and_the_next_begins
+    ran = program(<<~RUBY, "-I#{File.expand_path("..", __dir__)}")
+      require "offload/select_scheduler"
+      #{HOLD}
+      module Begins
+        def close
+          super
+          Begins.remove_method(:close)
+          Headway::Recorder.start(file: FILE)
+          SelectScheduler.run { sleep(0.001) && hold_the_loop }
+        end
+      end
+      Headway::Recorder.start(file: FILE + ".first")
+      SelectScheduler.run { sleep 0.001 }
+      Headway.const_get(:Native)::LoopWatch.prepend(Begins)
+      Headway::Recorder.stop
+    RUBY
+    assert_empty ran.err
+    assert_match(/hold_the_loop/, stalls(analysis).join("\n"))
+  end
+
   def test_a_forked_child_watches_its_own
     program(<<~RUBY, "-I#{File.expand_path("..", __dir__)}")
       require "offload/select_scheduler"

@@ -34,12 +34,15 @@ module Headway
           Integrations::Guard.masked("the watch over event loops") { LoopStall.mark(seconds, stack) unless stack && loop_waits?(stack) }
         end
 
-        # The recording is over.
+        # The recording is over; others may start the next one meanwhile.
         # @return [void]
         def close
-          Native.forget_loops
-          @watches.each_value(&:close)
-          @watches.clear
+          Integrations::Guard.masked("the watch over event loops") do
+            watches = @watches
+            @watches = {}.compare_by_identity
+            watches.values.each(&:close)
+            Native.forget_loops
+          end
         end
 
         # In a forked child, which has none of the threads that watch.
