@@ -17,12 +17,21 @@ class HeadlineTest < Minitest::Test
   def test_under_fair_there_is_no_policy_to_recommend_but_who_tells_more
     trace = MadeTraces.stalled.to_h
     { ["a.headway"] => "a.headway", ["out/a.headway", "out/b.headway"] => "out", ["x/a.headway", "y/a.headway"] => "FILE",
-      ["my $file.headway"] => "FILE", ["#{"long/" * 20}a.headway"] => "FILE" }.each do |files, said|
+      ["my $file.headway"] => "FILE", ["caf\xE9.headway"] => "FILE", ["#{"long/" * 20}a.headway"] => "FILE" }.each do |files, said|
       fair = trace.merge(processes: files.map { |file| trace[:processes].first.merge(policy: "fair", file: file) })
 
       assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render` (app/report.rb:12). " \
                    "Policy fair is on already: `headway advise #{said}` says whether more processes help.", Headway::Report::Headline.of(fair)
     end
+  end
+
+  # As of `headway run --report` alone, whose trace goes once the page is there.
+  def test_under_fair_a_trace_that_will_be_gone_is_nothing_to_ask
+    data = MadeTraces.stalled.to_h
+    data[:processes].first[:policy] = "fair"
+    gone = Headway::Report::Document.new(Data.define(:to_h).new(to_h: data), paths: []).to_h[:headline]
+
+    assert_operator gone, :end_with?, "Policy fair is on already: of a recording (--record FILE), `headway advise FILE` says whether more processes help."
   end
 
   def test_with_threads_that_cannot_be_scheduled_it_says_what_would_have_to_change

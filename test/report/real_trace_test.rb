@@ -23,6 +23,17 @@ class RealTraceTest < TraceCase
     assert_includes File.read(targets["markdown"]), "| worker | main | 40.0 ms | 98 % |"
   end
 
+  # A process knows its file's name only, and the reader is elsewhere, mostly.
+  def test_the_command_that_a_headline_names_finds_the_traces
+    Dir.mkdir(below = File.join(@directory, "out"))
+    one, other = %w[a b].map { |name| "out/#{name}.headway" }
+    [one, other].each { |name| FileUtils.cp(file(known_trace), File.join(@directory, name)) }
+
+    assert_equal ["`headway advise #{one}`", "`headway advise out`", "`headway advise out`"],
+                 ([[one], [one, other], ["out"]].map { |words| headway("report", *words, chdir: @directory).out[/`headway advise [^`]+`/] })
+    assert_equal "`headway advise .`", headway("report", ".", chdir: below).out[/`headway advise [^`]+`/]
+  end
+
   # The sums of the slices are those of the analysis.
   def test_perfetto_agrees_with_the_analysis
     trace = trace_of(known_trace)

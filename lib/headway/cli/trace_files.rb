@@ -25,6 +25,9 @@ module Headway
         there.reject { |path| @earlier[path] == File.mtime(path) }
       end
 
+      # @return [Boolean] whether the trace is there afterwards, too
+      def kept? = @directory.nil?
+
       # @return [void]
       def clean_up
         FileUtils.rm_rf(@directory) if @directory

@@ -12,15 +12,17 @@ module Headway
       attr_reader :trace
 
       # @param trace [Trace]
-      def initialize(trace)
+      # @param paths [Array<String>] of its files, as a command would name them; none: they will be gone
+      def initialize(trace, paths: trace.respond_to?(:paths) ? trace.paths : nil)
         @trace = trace
+        @paths = paths
       end
 
       # @return [Hash] described in docs/report-json.md
       def to_h
         @to_h ||= begin
           data = readable(@trace.to_h)
-          data.merge(headline: Headline.of(data), notes: Notes.of(data))
+          data.merge(headline: Headline.of(data, paths: @paths), notes: Notes.of(data))
         end
       end
 

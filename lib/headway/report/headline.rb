@@ -29,12 +29,13 @@ module Headway
       private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :LONG_BURST_S, :MINOR, :TELLING, :MOSTLY, :WAKING_S, :MUCH_GC, :IDLE
 
       # @param data [Hash] as {Trace#to_h} returns it
+      # @param paths [Array<String>, nil] of its files; nil: by their names
       # @return [String]
-      def self.of(data)
-        new(data).to_s
+      def self.of(data, paths: nil)
+        new(data, paths || data[:processes].map { |process| process[:file] }).to_s
       end
 
-      def initialize(data)
+      def initialize(data, paths)
         @data = data
         @totals = data[:totals]
         @threads = data[:threads]
@@ -42,7 +43,7 @@ module Headway
         @labels = Labels.new(data)
         @behind = Behind.new(data)
         @busy = Busy.new(data)
-        @remedy = Remedy.new(data)
+        @remedy = Remedy.new(data, paths)
         @stalls = Stalls.new(data, @busy, SLIGHT)
       end
 

@@ -16,7 +16,9 @@ module Headway
       private_constant :LONG_S, :MUCH, :COMMAND_LONGEST, :PLAIN, :SERVER
 
       # @param data [Hash] as {Trace#to_h} returns it
-      def initialize(data)
+      # @param paths [Array<String>] of its files, which a process knows by their names alone; none: there are none to ask
+      def initialize(data, paths)
+        @paths = paths
         @processes = data[:processes]
         @longest_s = data[:totals][:wait][:max_s]
       end
@@ -28,7 +30,7 @@ module Headway
         return "" if @longest_s < LONG_S || share < MUCH
 
         process = process ? @processes.find { |one| one[:id] == process } : @processes.find { |one| one[:policy] != "fair" }
-        return " Policy fair is on already: `headway advise #{files}` says whether more processes help." if fair?(process)
+        return " Policy fair is on already: #{asking} says whether more processes help." if fair?(process)
 
         if process[:preempt] == "none" # M:N threads
           return " Policy fair would let it go first, but not with M:N threads: " \
@@ -54,10 +56,11 @@ module Headway
 
       def fair?(process) = process.nil? || process[:policy] == "fair"
 
+      def asking = "#{"of a recording (--record FILE), " if @paths.empty?}`headway advise #{files}`"
+
       def files
-        paths = @processes.map { |process| process[:file] }
-        path = paths.size == 1 ? paths.first : paths.map { |one| File.dirname(one) }.uniq.then { |directories| directories.first if directories.one? }
-        path && path.size <= COMMAND_LONGEST && PLAIN.match?(path) ? path : "FILE"
+        path = @paths.size == 1 ? @paths.first : @paths.map { |one| File.dirname(one) }.uniq.then { |directories| directories.first if directories.one? }
+        path && path.size <= COMMAND_LONGEST && PLAIN.match?(path.scrub) ? path : "FILE"
       end
 
       def command(process)
