@@ -115,16 +115,26 @@ class SummaryTest < Minitest::Test
     assert_includes summary([*threads, thread("rest", caused: nil)], policy: :observe, ready: 0.32), "--policy fair"
   end
 
-  # Regexps, digests and the like in C: under any policy as long as they take.
-  def test_no_policy_is_recommended_against_code_that_heeds_no_interrupt
+  # Regexps, digests and the like in C: under any policy as long as one takes, but on stock Ruby as long as ten do (ten: TimeSliceTest).
+  def test_no_policy_helps_against_code_that_heeds_no_interrupt_for_as_long_as_that_takes
     threads = [thread("io", running: 0.5, ready: 4.1, suspended: 5.4, caused: 0.0), thread("digest", running: 9.0, suspended: 0.1, caused: 4.1)]
+    once = " With --policy fair it would go first as soon as one is heeded"
 
-    %i[observe fair].each do |policy|
+    { fair: "\n", observe: "#{once}.\n", quantum: "#{once}.\n" }.each do |policy, rest|
       text = summary(threads, policy: policy, late: 0.8)
       assert_match(/^io waited 41 % .*; digest kept others waiting most \(4\.10 s\)\. No policy makes that give way: /, text)
-      refute_includes text, "--policy"
+      assert_operator text, :end_with?, "(native code that keeps the GVL, a garbage collection, or no processor to run on).#{rest}"
     end
+    assert_operator summary(threads, policy: :observe, late: 0.8, many_to_many: true), :end_with?,
+                    "#{once}, but not with M:N threads: unset RUBY_MN_THREADS for it.\n"
     assert_includes summary(threads, policy: :observe, late: 0.2), "; --policy fair would let it go first.\n"
+  end
+
+  # Threads of a pool that hand a Mutex on, 20 µs each.
+  def test_what_is_no_reason_to_ask_under_fair_is_none_to_take_it
+    brief = thread("worker", running: 0.01, ready: 0.006, suspended: 2.4, caused: 0.004).merge(wait: { count: 99, p50: 5e-6, p99: 2e-4, max: 4e-4 })
+
+    assert_match(/^worker waited .* for the GVL \(6\.00 ms of [^;]*\)[^-]*\.$/, summary([brief, brief.merge(name: "other")], policy: :observe, ready: 0.012))
   end
 
   # A server that was under load for 2 s and then idled for a minute: what was wrong is no less wrong.

@@ -37,6 +37,25 @@ class TimeSliceTest < Harness::IsolatedTest
     assert_operator high, :>, 0.12
   end
 
+  # What reports say of holders that heed no interrupt rests on it: whatever a piece takes, it costs the slice 10 ms.
+  def test_a_slice_is_counted_in_interrupts_that_are_heeded
+    pieces = 0
+    holder = Thread.new do
+      loop do
+        VMFixture.sleep_holding_gvl(0.04)
+        pieces += 1
+      end
+    end
+    passed = Array.new(5) do
+      before = pieces
+      sleep 0.001
+      pieces - before
+    end
+    assert_operator median(passed), :>=, 8, "pieces of 40 ms: #{passed}" # on a busy machine it is more
+  ensure
+    holder&.kill&.join
+  end
+
   def test_the_ready_queue_is_first_in_first_out
     events = Harness::VMEvents.record { beside_cpu_threads(3) { take_turns(5) } }
     order = events.events.select { |event| event.kind == :resumed }.map(&:thread)

@@ -178,7 +178,7 @@ module Headway
 
       def advice(process, row, free, deaf)
         return @remedy.processor(share(row)) if free >= MOSTLY
-        return @remedy.native_code if deaf >= MOSTLY
+        return "#{@remedy.native_code}#{@remedy.once_heeded(process, share(row)) unless long_bursts?(row)}" if deaf >= MOSTLY
         return "" if long_bursts?(row)
 
         @remedy.sentence(process, share(row))

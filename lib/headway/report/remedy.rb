@@ -23,22 +23,23 @@ module Headway
         @longest_s = data[:totals][:wait][:max_s]
       end
 
-      # @param process [Integer, nil] the waiter's id; nil: work of any
+      # @param id [Integer, nil] the waiter's process; nil: work of any
       # @param share [Float] of its time that it waited
+      # @param ahead [String] how policy fair would let it go
       # @return [String] a sentence; "" when there is nothing to advise
-      def sentence(process, share)
+      def sentence(id, share, ahead: "first")
         return "" if @longest_s < LONG_S || share < MUCH
 
-        process = process ? @processes.find { |one| one[:id] == process } : @processes.find { |one| one[:policy] != "fair" }
+        process = process_of(id)
         return " Policy fair is on already: #{asking} says whether more processes help." if fair?(process)
 
         if process[:preempt] == "none" # M:N threads
-          return " Policy fair would let it go first, but not with M:N threads: " \
+          return " Policy fair would let it go #{ahead}, but not with M:N threads: " \
                  "`env -u RUBY_MN_THREADS headway run --policy fair -- #{command(process)}`."
         end
 
         # By name, as the program may be what set another policy.
-        " With policy fair it would go first: `headway run --policy fair -- #{command(process)}`."
+        " With policy fair it would go #{ahead}: `headway run --policy fair -- #{command(process)}`."
       end
 
       # @param share [Float] of its time that it waited
@@ -52,7 +53,12 @@ module Headway
       # @return [String] a sentence, where the holder heeded no interrupt
       def native_code = " #{Summary::Verdict::NATIVE_CODE}"
 
+      # @return [String] a sentence on what policy fair gains then; "" under that
+      def once_heeded(id, share) = fair?(process_of(id)) ? "" : sentence(id, share, ahead: Summary::Verdict::ONCE_HEEDED)
+
       private
+
+      def process_of(id) = @processes.find { |one| id ? one[:id] == id : one[:policy] != "fair" }
 
       def fair?(process) = process.nil? || process[:policy] == "fair"
 

@@ -24,14 +24,18 @@ module Headway
       LONG_S = 0.01
       # Who held the GVL had less than this share of the waits: the rest of them the system let threads run late.
       CAUSED = 0.5
-      # From this share on of what was seen of the waits, no policy is to be recommended.
+      # From this share on of what was seen of the waits, that comes first.
       DEAF = 0.5
       # From this share on of the time that the GVL was held, that the holder was on no processor is worth a sentence.
       MUCH_OFF_CPU = 0.1
+      UNDER_FAIR = "Policy fair is on already: of a recording (--record FILE), headway advise FILE says whether more processes help."
+      private_constant :CAUSED, :DEAF, :MUCH_OFF_CPU, :UNDER_FAIR
       # What a report says then, too.
       NATIVE_CODE = "No policy makes that give way: for 50 ms and longer it heeded no interrupt (native code that keeps the GVL, " \
-                    "or no processor to run on)."
-      private_constant :CAUSED, :DEAF, :MUCH_OFF_CPU
+                    "a garbage collection, or no processor to run on)."
+      # How fair would let a thread go then. CRuby takes 10 ms off a slice for each interrupt that is heeded, so that ten pieces of native
+      # code in a row, however long, keep others waiting; under fair it is one.
+      ONCE_HEEDED = "first as soon as one is heeded"
 
       # What no policy gives who waits for such a holder. A report says it, too.
       #
@@ -95,7 +99,7 @@ module Headway
         return sentence << "; most waits were with the GVL free, as the system let threads run late." if free?
 
         sentence << cause(thread)
-        deaf? ? sentence << ". " << NATIVE_CODE : sentence << remedy(thread)
+        deaf? ? sentence << ". " << NATIVE_CODE << once_heeded(thread) : sentence << remedy(thread)
       end
 
       # Of all waits, what nobody caused. A cause that isn't told apart is unknown, and then so is this.
@@ -126,16 +130,21 @@ module Headway
 
       # Under fair, what is left comes from threads that block too; under the others nobody is let past.
       def remedy(thread)
-        return advice(thread) if @stats[:policy] == :fair
+        return "." if little?(thread)
+        return ". #{UNDER_FAIR}" if fair?
 
-        "; --policy fair would let it go first#{", but not with M:N threads: unset RUBY_MN_THREADS for it" if @many_to_many}."
+        "; --policy fair would let it go first#{many_to_many}."
       end
 
-      def advice(thread)
-        return "." if waited_share(thread) < MUCH || thread[:wait][:max] < LONG_S
-
-        ". Policy fair is on already: of a recording (--record FILE), headway advise FILE says whether more processes help."
+      def once_heeded(thread)
+        fair? || little?(thread) ? "" : " With --policy fair it would go #{ONCE_HEEDED}#{many_to_many}."
       end
+
+      def many_to_many = (", but not with M:N threads: unset RUBY_MN_THREADS for it" if @many_to_many)
+
+      def little?(thread) = waited_share(thread) < MUCH || thread[:wait][:max] < LONG_S
+
+      def fair? = @stats[:policy] == :fair
 
       def turns(waiters)
         worst = waiters.max_by { |thread| waited_share(thread) }
