@@ -174,6 +174,15 @@ class SummaryTest < Minitest::Test
     assert_match(/^Only CPU-bound threads waited, and for one another \(a: 50 % of its time\)/, text)
   end
 
+  def test_who_joins_computing_threads_is_not_what_it_is_about
+    computing = Array.new(4) { |i| thread("cpu-#{i}", running: 1.0, ready: 3.0, suspended: 0.0) }
+    main = thread("main", running: 0.02, ready: 0.09, suspended: 3.0, caused: 0.0)
+
+    assert_match(/^Only CPU-bound threads waited, and for one another \(cpu-\d: 75 % of its time\): /, summary([main, *computing], policy: :observe, ready: 12.09))
+    io = thread("io", running: 0.01, ready: 0.8, suspended: 3.2, caused: 0.0)
+    assert_match(/^io waited 20 % .*--policy fair would let it go first\.$/, summary([main, *computing, io], policy: :observe, ready: 12.9))
+  end
+
   def test_nobody_waited
     assert_match(/^Nobody waited to speak of: 20\.0 ms /, summary([thread("main", ready: 0.004, suspended: 0.1)]))
     assert_match(/^Nobody waited: /, summary([thread("main")], wait: NONE))

@@ -83,9 +83,15 @@ module Headway
         return nobody if waiters.empty?
 
         blocking = waiters.reject { |thread| cpu_bound?(thread) }
-        return turns(waiters) if blocking.empty? && !free?
+        beside = beside?(blocking)
+        return turns(waiters) if beside && !free?
 
-        waited(Verdict.worst_of(blocking.empty? ? waiters : blocking, :ready) { |thread| waited_share(thread) })
+        waited(Verdict.worst_of(beside ? waiters : blocking, :ready) { |thread| waited_share(thread) })
+      end
+
+      # None, or such as a main thread that joins the others: next to what those wait for one another it is nothing. As in a report.
+      def beside?(blocking)
+        blocking.sum { |thread| thread[:ready] } < MINOR * @process[:ready] && blocking.all? { |thread| waited_share(thread) < MINOR }
       end
 
       def nobody
