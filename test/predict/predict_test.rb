@@ -216,8 +216,8 @@ class PredictTest < PredictCase
   end
 
   def test_holders_that_were_on_no_processor_are_a_caution
-    said = "for 25 % of the time that the GVL was held the holder was on no processor (other programs or a quota took it, or native code " \
-           "slept): that is taken for work"
+    said = "for 25 % of the time that the GVL was held the holder was on no processor (other programs, a quota or threads without the GVL " \
+           "took it, or native code slept): that is taken for work"
     [[0.5, true], [0.1, false]].each do |off_ms, cautious|
       events = 100.times.flat_map do |i|
         at_ms = 8 * i

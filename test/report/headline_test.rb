@@ -60,13 +60,13 @@ class HeadlineTest < Minitest::Test
     trace = MadeTrace.new(threads: [late, busy])
 
     assert_equal "late spent 100 % of its 600 ms under load waiting; 67 % of that with the GVL free, as the system let it run late. " \
-                 "No policy helps there, but more processor time does: other programs or a quota took it.", headline(trace)
+                 "No policy helps there, but more processor time does: other programs, a quota or threads without the GVL took it.", headline(trace)
 
     work = [{ name: "GET /", count: 30, total_s: 1.0, running_s: 0.1, ready_s: 0.5, blamed_s: 0.0 }]
 
     assert_equal "`GET /` spent 50 % of its 1.00 s waiting for the GVL; 67 % of all waits were with the GVL free, " \
                  "as the system let threads run late. No policy helps there, but more processor time does: " \
-                 "other programs or a quota took it.", Headway::Report::Headline.of(trace.to_h.merge(work: work))
+                 "other programs, a quota or threads without the GVL took it.", Headway::Report::Headline.of(trace.to_h.merge(work: work))
   end
 
   # It is woken a thousand times, 100 µs each.
@@ -279,8 +279,8 @@ class HeadlineTest < Minitest::Test
   end
 
   def test_holders_on_no_processor
-    said = "the time that the GVL was held (1.00 s), the holder was on no processor: other programs or a quota took it, " \
-           "or native code slept."
+    said = "the time that the GVL was held (1.00 s), the holder was on no processor: other programs, a quota or threads " \
+           "without the GVL took it, or native code slept."
 
     assert_equal "Only one thread ran, so nobody waited. For 50 % of #{said}", headline(MadeTraces.single(off_cpu_s: 1.0))
     assert_operator headline(MadeTraces.stalled(off_cpu_s: 1.0)), :end_with?, "#{FAIR} For 40 % of #{said}"

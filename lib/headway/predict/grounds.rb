@@ -164,8 +164,8 @@ module Headway
         running, off = %i[running off_cpu].map { |key| @workload.processes.sum { |process| process[key] } }
         return if off < MUCH_OFF_CPU * running || off.zero?
 
-        "for #{(100.0 * off / running).round} % of the time that the GVL was held the holder was on no processor (other programs or a quota " \
-          "took it, or native code slept): that is taken for work"
+        "for #{(100.0 * off / running).round} % of the time that the GVL was held the holder was on no processor (other programs, a quota or " \
+          "threads without the GVL took it, or native code slept): that is taken for work"
       end
 
       def untold

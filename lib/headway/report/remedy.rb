@@ -47,7 +47,7 @@ module Headway
       def processor(share)
         return "" if @longest_s < LONG_S || share < MUCH
 
-        " No policy helps there, but more processor time does: other programs or a quota took it."
+        " No policy helps there, but more processor time does: other programs, a quota or threads without the GVL took it."
       end
 
       # @return [String] a sentence, where the holder heeded no interrupt

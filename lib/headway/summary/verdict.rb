@@ -46,7 +46,7 @@ module Headway
         return if off_s < SLIGHT_S || off_s < MUCH_OFF_CPU * held_s
 
         "For #{Text.percent(off_s / held_s)} of the time that the GVL was held (#{Text.duration(off_s)}), the holder was on no processor: " \
-          "other programs or a quota took it, or native code slept."
+          "other programs, a quota or threads without the GVL took it, or native code slept."
       end
 
       # @param rows [Array<Hash>] of threads, or of work
