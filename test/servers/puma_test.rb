@@ -55,7 +55,7 @@ class PumaTest < Minitest::Test
     assert_operator stats["headway_running_ms"], :>, 0
     assert_operator stats["headway_waits"], :>, 0
     assert_operator stats["requests_count"], :>, 0
-    @puma.await_output(/headway: \d+ s: GVL held \d+ % of it, \d+ waits of [\d.]+ ms on average, \d+ preemptions/)
+    @puma.await_output(/headway: [\d.]+ s: GVL held \d+ % of it, \d+ waits of [\d.]+ ms on average, \d+ preemptions/)
     assert_includes @puma.output, "* Headway #{Headway::VERSION}: policy fair, quantum 50 ms, preempt signal"
   end
 
@@ -121,8 +121,8 @@ class PumaTest < Minitest::Test
     @puma.signal(:USR1)
     after = @puma.await("new workers") { answers = worker_answers; answers unless answers.flatten.intersect?(before.map(&:first)) }
     assert_equal ["quantum 20 true"], after.map { |_, *rest| rest.join(" ") }.uniq
-    @puma.await_output(/\[\d+\] headway: \d+ s: GVL held/)
-    refute_match(/\[#{@puma.pid}\] headway: \d+ s/, @puma.output) # the master, where pumactl's server is, serves nothing else
+    @puma.await_output(/\[\d+\] headway: [\d.]+ s: GVL held/)
+    refute_match(/\[#{@puma.pid}\] headway: [\d.]+ s/, @puma.output) # the master, where pumactl's server is, serves nothing else
     assert_path_exists File.join(@directory, "out.headway")
     (before + after).each { |pid,| @puma.await("a file of #{pid}'s") { File.exist?(File.join(@directory, "out.#{pid}.headway")) } }
   end
@@ -168,8 +168,8 @@ class PumaTest < Minitest::Test
   def test_the_master_has_no_line_in_the_log_for_a_server_of_its_own
     puma("log_interval: 0.2", "workers 2", OTHER_SERVER, *CLUSTER)
     @puma.await_output(/another server runs/)
-    @puma.await("several lines of a worker") { @puma.output.scan(/\[\d+\] headway: \d+ s/).tally.values.max.to_i > 3 }
-    refute_match(/\[#{@puma.pid}\] headway: \d+ s/, @puma.output)
+    @puma.await("several lines of a worker") { @puma.output.scan(/\[\d+\] headway: [\d.]+ s/).tally.values.max.to_i > 3 }
+    refute_match(/\[#{@puma.pid}\] headway: [\d.]+ s/, @puma.output)
   end
 
   # As Capybara does, which reads config/puma.rb and starts none of its plugins.

@@ -79,7 +79,7 @@ class SidekiqTest < Minitest::Test
     assert_equal "ArgumentError", by_class["Failing"].first[6]
     assert_equal [[-1, "fair"]], works.map { |work| work.last(2) }.uniq, "Sidekiq's own priority"
     @sidekiq.await("the retry") { redis("zcard", "retry") == 1 }
-    @sidekiq.await_output(/headway: \d+ s: GVL held/)
+    @sidekiq.await_output(/headway: [\d.]+ s: GVL held/)
     assert_includes @sidekiq.output, "Headway #{Headway::VERSION}: policy fair, quantum 100 ms"
     assert_equal 1, @sidekiq.output.scan("a subscriber of Headway::Work failed").size
     assert_predicate @sidekiq.stop, :success?, @sidekiq.output

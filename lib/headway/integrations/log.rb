@@ -57,9 +57,14 @@ module Headway
       def line(seconds, before, after)
         running, ready = %i[running ready].map { |state| after[state] - before[state] }
         waits = after[:wait][:count] - before[:wait][:count]
-        format("headway: %<seconds>.0f s: GVL held %<held>.0f %% of it, %<waits>d waits of %<wait>.2f ms on average, %<preemptions>d preemptions",
-               seconds: seconds, held: 100 * running / seconds, waits: waits, wait: waits.zero? ? 0 : 1000 * ready / waits,
+        format("headway: %<seconds>s s: GVL held %<held>.0f %% of it, %<waits>d waits of %<wait>.2f ms on average, %<preemptions>d preemptions",
+               seconds: whole_or_brief(seconds), held: 100 * running / seconds, waits: waits, wait: waits.zero? ? 0 : 1000 * ready / waits,
                preemptions: after[:switches][:preempted] - before[:switches][:preempted])
+      end
+
+      # In whole seconds one of half a second would be said to have taken none, or one.
+      def whole_or_brief(seconds)
+        format(seconds < 9.95 ? "%.2g" : "%.0f", seconds)
       end
     end
   end
