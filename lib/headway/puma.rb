@@ -115,17 +115,20 @@ module Headway
       def tune(server, options)
         Autotune.stop # a refork serves with the same server again
         options = options == true ? {} : options.transform_keys(&:to_sym)
-        own = options[:knobs] || {}
         log = @log_writer
-        threads = threads_knob(server, options[:threads], log)
-        Autotune.start(log: ->(line) { log.log(line) }, **options.except(:threads), knobs: { **threads, **own })
+        knobs = { **threads_knob(server, options[:threads]), **options[:knobs].to_h }
+        nothing = knobs.empty? && options[:quantum_ms] == false
+        say_threads_stay(log, nothing) if !knobs.key?(:threads) && (options[:threads] || nothing)
+        Autotune.start(log: ->(line) { log.log(line) }, **options.except(:threads), knobs: knobs) unless nothing
       end
 
-      def threads_knob(server, range, log)
-        return { threads: Threads.new(server, range) } if Threads.settable?(server)
+      def threads_knob(server, range)
+        Threads.settable?(server) ? { threads: Threads.new(server, range) } : {}
+      end
 
-        log.log("* Headway: autotune leaves threads alone: Puma #{::Puma::Const::VERSION} can't change them, from 8.0 on it can") if range
-        {}
+      def say_threads_stay(log, nothing)
+        what = nothing ? "has nothing to tune: quantum_ms is false, and" : "leaves threads alone:"
+        log.log("* Headway: autotune #{what} Puma #{::Puma::Const::VERSION} can't change #{nothing ? "its threads" : "them"}, from 8.0 on it can")
       end
 
       def ms(seconds)

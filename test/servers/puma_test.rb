@@ -149,6 +149,17 @@ class PumaTest < Minitest::Test
     assert_match(/\A\{:?quantum_ms(?:=>|: )100(?:\.0)?\}\z/, get(@port, "/tuning").body) # the one knob
   end
 
+  def test_autotune_says_once_where_nothing_is_left_to_tune
+    ["threads: 2..3, quantum_ms: false", "quantum_ms: false"].each do |options|
+      puma("autotune: { #{options} }", "Puma::Server.undef_method(:update_thread_pool_min_max)")
+      assert_equal "nil", get(@port, "/tuning").body
+      @puma.stop
+      said = @puma.output.lines.grep(/autotune/)
+      assert_equal 1, said.size, @puma.output
+      assert_match(/\A\* Headway: autotune has nothing to tune: quantum_ms is false, and Puma \d+\.\S+ can't change its threads, from 8\.0 on it can$/, said[0])
+    end
+  end
+
   # As metrics exporters do, in a cluster's master, too.
   OTHER_SERVER = <<~RUBY
     after_booted do
