@@ -75,7 +75,7 @@ module Headway
     # @param stall_ms [Numeric, nil] a turn of the loop longer than this is a stall; nil: nothing is watched
     # @param on_stall [#call, nil] called on the loop with each {Stall}
     # @raise [ArgumentError] a stall_ms that is no time, a pool, an on_error or an on_stall that cannot be called
-    def initialize(pool: true, on_error: nil, stall_ms: 50, on_stall: nil)
+    def initialize(pool: true, on_error: nil, stall_ms: LoopStall::LONG_MS, on_stall: nil)
       @failures = Failures.new(callable(on_error, "on_error"))
       @stalls = stalls(stall_ms, callable(on_stall, "on_stall"))
       @idle = @turning = @sorting = false

@@ -3,6 +3,8 @@
 module Headway
   # An event loop that stood still, as a trace tells it: {Report::Stalls} reads that.
   module LoopStall
+    # A turn that takes so long, where nobody says otherwise.
+    LONG_MS = 50
     PLACE = /\A.*?:\d+(?=:)/m
     private_constant :PLACE
 

@@ -1,21 +1,15 @@
 # frozen_string_literal: true
 
 require "fiber_scheduler/scheduled"
+require "harness/held_loop"
 require "harness/measured"
 require "headway/report"
 
 # Turns of the loop that are too long.
 class FiberSchedulerStallsTest < Minitest::Test
   include Scheduled
+  include Harness::HeldLoop
   include Harness::Measured
-
-  # For so long of the thread's own time: who watches gets a processor meanwhile, too, however busy the machine is.
-  HOLD = <<~RUBY
-    def hold_the_loop
-      from = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
-      nil while Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) < from + 0.2
-    end
-  RUBY
 
   def test_a_turn_that_computes_is_seen_with_its_stack
     seen = []
@@ -182,9 +176,4 @@ class FiberSchedulerStallsTest < Minitest::Test
     RUBY
     assert_equal 0, result.status.exitstatus, result.to_s[0, 2000]
   end
-
-  private
-
-  # In pieces: a machine that stops takes one of them only, and whoever watches has the others.
-  class_eval(HOLD)
 end

@@ -3,12 +3,14 @@
 require "socket"
 require "tmpdir"
 require "zlib"
+require "harness/held_loop"
 require "harness/isolated_test"
 require "headway"
 require "offload/operations"
 
 # Async with our pool in place of its own, given by hand and by the one-liner; and Falcon, which lets Async build its scheduler.
 class OffloadAsyncTest < Harness::IsolatedTest
+  include Harness::HeldLoop
   include Operations
 
   # An application's.
@@ -212,11 +214,6 @@ class OffloadAsyncTest < Harness::IsolatedTest
   end
 
   private
-
-  def hold_the_loop
-    stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.4
-    nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop
-  end
 
   # Beside nobody a burst isn't looked at.
   def batch_when_computing?

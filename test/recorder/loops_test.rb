@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "harness/held_loop"
 require "harness/measured"
 require "harness/recorder_test"
 require "headway/report"
@@ -7,15 +8,8 @@ require "offload/select_scheduler"
 
 # Event loops of others that stand still while something records.
 class LoopsTest < Harness::RecorderTest
+  include Harness::HeldLoop
   include Harness::Measured
-
-  # For so long of the thread's own time: who watches gets a processor meanwhile, too, however busy the machine is.
-  HOLD = <<~RUBY
-    def hold_the_loop
-      from = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
-      nil while Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) < from + 0.2
-    end
-  RUBY
 
   def test_what_keeps_the_loop_is_named
     trace = recorded { in_loop { sleep(0.001) && hold_the_loop } }
@@ -149,8 +143,6 @@ class LoopsTest < Harness::RecorderTest
     Fiber.schedule(&)
     Fiber.set_scheduler(nil)
   end
-
-  class_eval(HOLD)
 
   def nap = sleep(0.4)
 

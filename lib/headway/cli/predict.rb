@@ -39,10 +39,7 @@ module Headway
         # @return [Workload]
         # @raise [UsageError]
         def open(words, command)
-          if words.empty?
-            raise UsageError, "no trace file: give the file that headway run --record wrote (headway #{command} --help says more)"
-          end
-
+          TraceArguments.need(words, command)
           files = TraceArguments.files(words)
           yield files if block_given?
           Headway::Workload.open(*TraceArguments.of_one_run(words, files))

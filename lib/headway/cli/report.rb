@@ -25,8 +25,7 @@ module Headway
         def call(argv)
           targets = {}
           words = parser(targets).anywhere(argv)
-          raise UsageError, "no trace file: give the file that headway run --record wrote (headway report --help says more)" if words.empty?
-
+          TraceArguments.need(words, "report")
           targets[:text] = STDOUT if targets.empty?
           files = TraceArguments.files(words)
           check(targets, files)

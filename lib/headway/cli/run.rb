@@ -64,17 +64,13 @@ module Headway
           paths = files.written
           return CLI.say("no report: #{NO_TRACE}") if paths.empty?
 
-          document = document(paths, files)
+          trace = Headway::Trace.open(*paths, lanes: true)
+          document = Headway::Report::Document.new(trace, paths: files.kept? ? trace.paths : [])
           Headway::Report.html(document, files.report)
           document.to_h[:notes].each { |note| CLI.say("warning: #{note}") } # what the command left behind goes on, say
           CLI.say("report written to #{files.report}")
         rescue LoadError, Headway::Error, SystemCallError => error
           CLI.say("no report: #{Reason.line(error)}")
-        end
-
-        def document(paths, files)
-          trace = Headway::Trace.open(*paths, lanes: true)
-          files.kept? ? Headway::Report::Document.new(trace) : Headway::Report::Document.new(trace, paths: [])
         end
 
         def parser(options)

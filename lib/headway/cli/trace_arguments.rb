@@ -14,6 +14,13 @@ module Headway
 
       class << self
         # @param words [Array<String>]
+        # @param command [String]
+        # @raise [UsageError] there are none
+        def need(words, command)
+          raise UsageError, "no trace file: give the file that headway run --record wrote (headway #{command} --help says more)" if words.empty?
+        end
+
+        # @param words [Array<String>]
         # @return [Array<String>] files, each once; what can't be read of a directory is left out, and said
         # @raise [UsageError] nothing in a directory can be read
         def files(words)

@@ -9,8 +9,7 @@ module Headway
     # The watches over event loops that aren't Headway's, such as Async's, while something records; the native part (loops.c) asks for them
     # where fibers switch. A fiber that keeps its loop for too long is marked in the trace, with its stack.
     module Loops
-      # As {FiberScheduler}'s stall_ms.
-      THRESHOLD_NS = 50_000_000
+      THRESHOLD_NS = LoopStall::LONG_MS * 1_000_000
       # What a loop waits in; so may its fibers, where Ruby asks no scheduler.
       SELECT = /\bselect'\z/
       private_constant :THRESHOLD_NS, :SELECT

@@ -12,7 +12,6 @@ module Headway
     class Headline
       SLIGHT = Summary::Verdict::SLIGHT
       SLIGHT_S = Summary::Verdict::SLIGHT_S
-      MINOR = Summary::Verdict::MINOR
       WAKING_S = Summary::Verdict::WAKING_S
       CPU_BOUND = Summary::Verdict::CPU_BOUND
       # Work that computes for less than this is no competitor either, though it doesn't block: its thread does, before it.
@@ -26,7 +25,7 @@ module Headway
       # From this share of the time on, garbage collection is worth a sentence.
       MUCH_GC = 0.1
       IDLE = 0.02
-      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :LONG_BURST_S, :MINOR, :TELLING, :MOSTLY, :WAKING_S, :MUCH_GC, :IDLE
+      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :LONG_BURST_S, :TELLING, :MOSTLY, :WAKING_S, :MUCH_GC, :IDLE
 
       # @param data [Hash] as {Trace#to_h} returns it
       # @param paths [Array<String>, nil] of its files; nil: by their names
@@ -64,7 +63,7 @@ module Headway
         return calm if waiters.empty?
 
         blocking = waiters.reject { |thread| cpu_bound?(thread) }
-        return waited(blocking) unless beside?(blocking)
+        return waited(blocking) unless Summary::Verdict.beside?(blocking, :ready_s, @totals[:ready_s]) { |thread| share(thread) }
 
         # Who had the GVL to themselves waited for a processor, not for one another.
         free?(waiters) ? waited(waiters) : turns(waiters) { |thread| @labels.thread(thread[:id]) }
@@ -78,11 +77,6 @@ module Headway
       def waking?(row)
         wait, free = row[:wait] ? [row[:wait], @behind.free_of(row)] : [@totals[:wait], @behind.free_of_all]
         wait[:max_s] < WAKING_S && free >= MOSTLY
-      end
-
-      # None, or such as a main thread that joins the others: next to what those wait for one another it is nothing.
-      def beside?(blocking)
-        blocking.sum { |thread| thread[:ready_s] } < MINOR * @totals[:ready_s] && blocking.all? { |thread| share(thread) < MINOR }
       end
 
       def free?(threads)

@@ -58,6 +58,15 @@ module Headway
         rows.select { |row| row[waited] >= MINOR * most }.max_by(&share)
       end
 
+      # @param rows (see .worst_of)
+      # @param waited (see .worst_of)
+      # @param all_s [Numeric] what all threads waited
+      # @yieldreturn (see .worst_of)
+      # @return [Boolean] there are none, or such as a main thread that joins the others: next to what those wait for one another it is nothing
+      def self.beside?(rows, waited, all_s, &share)
+        rows.sum { |row| row[waited] } < MINOR * all_s && rows.all? { |row| share.call(row) < MINOR }
+      end
+
       # @param stats [Hash] as {Headway.stats} returns it
       # @param cpu_s [Float] what the process has computed, with the GVL or without
       # @param many_to_many [Boolean] whether threads share native threads, so that no policy is possible but observe
@@ -83,15 +92,10 @@ module Headway
         return nobody if waiters.empty?
 
         blocking = waiters.reject { |thread| cpu_bound?(thread) }
-        beside = beside?(blocking)
+        beside = Verdict.beside?(blocking, :ready, @process[:ready]) { |thread| waited_share(thread) }
         return turns(waiters) if beside && !free?
 
         waited(Verdict.worst_of(beside ? waiters : blocking, :ready) { |thread| waited_share(thread) })
-      end
-
-      # None, or such as a main thread that joins the others: next to what those wait for one another it is nothing. As in a report.
-      def beside?(blocking)
-        blocking.sum { |thread| thread[:ready] } < MINOR * @process[:ready] && blocking.all? { |thread| waited_share(thread) < MINOR }
       end
 
       def nobody
