@@ -104,6 +104,15 @@ class SummaryTest < Minitest::Test
     [0.91, 1.0, 7.0].each { |cpu_s| refute_includes summary([thread("main")], cpu_s: cpu_s), "processor" }
   end
 
+  def test_a_quota_that_was_used_up
+    said = " The CPU quota was used up in 9 of its 90 periods, and then every thread stands still until the next: no policy helps there, " \
+           "a larger quota does.\n"
+
+    assert_operator summary([thread("main")], quota: { periods: 90, exhausted: 9 }), :end_with?, said
+    assert_operator summary([thread("main")], cpu_s: 0.6, quota: { periods: 90, exhausted: 9 }), :end_with?, " the holder was on no processor.#{said}"
+    refute_includes summary([thread("main")], quota: { periods: 90, exhausted: 1 }), "quota"
+  end
+
   # A Mutex or a pool of connections is what this program is bound by, and other programs have the processors.
   def test_with_the_gvl_free_no_policy_helps
     threads = [thread("io", running: 0.01, ready: 0.3, suspended: 2.7, caused: 0.02), thread("main", running: 0.1, caused: 0.03)]
@@ -227,13 +236,13 @@ class SummaryTest < Minitest::Test
   private
 
   def summary(threads, policy: :fair, cpu_s: 1.0, ready: 0.02, late: 0.0, wait: { count: 7, p50: 20e-6, p99: 900e-6, max: 0.1 }, notices: [],
-              many_to_many: false)
+              quota: nil, many_to_many: false)
     process = { running: 1.0, ready: ready, suspended: 5.0, wait: wait, hold: NONE,
                 switches: { voluntary: 5, preempted: 2 }, preemptions: 3, parks: 4, park_timeouts: 0, retries: 6,
                 threads: threads.size }
     stats = { policy: policy, preempt: :signal, quantum_ms: 100.0, wall: 12.34, process: process, threads: threads,
               blame: { samples: 9, weight: 0.9, late: late, folded: 0, stacks: [] } }
-    Headway::Summary.new(stats, cpu_s: cpu_s, notices: notices, many_to_many: many_to_many, pid: 42, program: "/srv/app.rb", ruby: "3.4.1").to_s
+    Headway::Summary.new(stats, cpu_s: cpu_s, quota: quota, notices: notices, many_to_many: many_to_many, pid: 42, program: "/srv/app.rb", ruby: "3.4.1").to_s
   end
 
   def thread(name, running: 1.0, ready: 0.0, suspended: 1.0, count: 1, caused: ready)

@@ -36,9 +36,9 @@ trigger(void)
     rb_postponed_job_trigger(job);
 }
 
-/* Native.control_open(directory, headway, ruby, command, cpus) -> nil, or why it can't */
+/* Native.control_open(directory, headway, ruby, command, cpus, quota_path) -> nil, or why it can't */
 static VALUE
-control_open(VALUE self, VALUE directory, VALUE headway, VALUE ruby, VALUE command, VALUE cpus)
+control_open(VALUE self, VALUE directory, VALUE headway, VALUE ruby, VALUE command, VALUE cpus, VALUE quota_path)
 {
     struct hw_control_facts facts;
     hw_copy_text(facts.directory, sizeof(facts.directory), directory);
@@ -46,6 +46,7 @@ control_open(VALUE self, VALUE directory, VALUE headway, VALUE ruby, VALUE comma
     hw_copy_text(facts.ruby, sizeof(facts.ruby), ruby);
     hw_copy_text(facts.command, sizeof(facts.command), command);
     facts.cpus = NUM2UINT(cpus);
+    hw_copy_text(facts.quota_path, sizeof(facts.quota_path), quota_path);
     if (!hw_control.open) hw_control.facts = facts;
     const char *wrong = hw_control_open(&hw_control);
     return wrong ? rb_utf8_str_new_cstr(wrong) : Qnil;
@@ -90,7 +91,7 @@ hw_control_methods_init(VALUE native)
     const char *many_to_many = getenv("RUBY_MN_THREADS");
     hw_control.teller.many_to_many = many_to_many && atoi(many_to_many) > 0; /* as the VM reads it */
     hw_runtime.recorder.teller = &hw_control.teller;
-    rb_define_singleton_method(native, "control_open", control_open, 5);
+    rb_define_singleton_method(native, "control_open", control_open, 6);
     rb_define_singleton_method(native, "control_close", control_close, 0);
     rb_define_singleton_method(native, "control_path", control_path, 0);
     rb_define_singleton_method(native, "control_changes", control_changes, 0);

@@ -31,7 +31,8 @@ reason(int error)
 /* For what names of a forked child's file and of the alarm's dumps have besides. */
 #define PATH_ROOM 64
 
-/* Native.record_start(path or nil, flight, slots, alarm_ns, keep_ns, [ruby, headway, policy, preempt, command, cpus])
+/* Native.record_start(path or nil, flight, slots, alarm_ns, keep_ns, [ruby, headway, policy, preempt, command, cpus,
+                        quota_path])
  *   -> nil, or why not */
 static VALUE
 record_start(VALUE self, VALUE path, VALUE flight, VALUE slots, VALUE alarm_ns, VALUE keep_ns, VALUE about)
@@ -50,6 +51,7 @@ record_start(VALUE self, VALUE path, VALUE flight, VALUE slots, VALUE alarm_ns, 
     hw_copy_text(set->header.preempt, sizeof(set->header.preempt), RARRAY_AREF(about, 3));
     hw_copy_text(set->header.command, sizeof(set->header.command), RARRAY_AREF(about, 4));
     set->header.cpus = NUM2UINT(RARRAY_AREF(about, 5));
+    hw_copy_text(set->quota_path, sizeof(set->quota_path), RARRAY_AREF(about, 6));
     pthread_mutex_lock(&hw_runtime.lock);
     set->header.quantum_ns = hw_policy_slice_ns(&hw_runtime.scheduler.policy);
     pthread_mutex_unlock(&hw_runtime.lock);

@@ -74,6 +74,7 @@ process_hash(const struct hw_analysis *analysis, const struct hw_analysed_proces
     hw_set_number(hash, "unread", process->unread);
     hw_set_number(hash, "idle", process->idle_ns);
     hw_set(hash, "gc", rb_ary_new_from_args(3, ULL2NUM(process->gc_count), ULL2NUM(process->gc_ns), ULL2NUM(process->gc_max_ns)));
+    hw_set(hash, "quota", rb_ary_new_from_args(2, ULL2NUM(process->quota.periods), ULL2NUM(process->quota.exhausted)));
     if (analysis->lanes) hw_set(hash, "gc_lane", lane_of(&process->gc_lane, process, process->start_ns));
     if (process->damage.what[0]) {
         hw_set(hash, "damage", rb_ary_new_from_args(2, ULL2NUM(process->damage.offset), hw_cstr(process->damage.what)));

@@ -109,7 +109,13 @@ module Headway
       def prepare_summary
         require_relative "summary"
         started_in = Process.pid
+        @quota = Quota.find and count_quota
         at_exit { print_summary(started_in) }
+      end
+
+      def count_quota
+        @quota.start_afresh
+        Forks.watch(@quota)
       end
 
       # One write, so that the summaries of several processes don't mix. Nothing here may change the exit status.
@@ -118,7 +124,8 @@ module Headway
         return unless summary_wanted?(stats, started_in)
 
         cpu_s = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
-        STDERR.write(Summary.new(stats, cpu_s: cpu_s, notices: Headway.notices, many_to_many: Platform.many_to_many?).to_s)
+        STDERR.write(Summary.new(stats, :cpu_s => cpu_s, :quota => @quota && @quota.use, :notices => Headway.notices,
+                                        :many_to_many => Platform.many_to_many?).to_s)
       rescue IOError, SystemCallError
         nil # stderr is gone
       end

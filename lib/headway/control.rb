@@ -55,7 +55,7 @@ module Headway
 
       # @return [String, nil] why it can't be opened
       def open_native
-        Native.control_open(Directory.for_server, VERSION, RUBY_VERSION, $PROGRAM_NAME.to_s, Processors.count)
+        Native.control_open(Directory.for_server, VERSION, RUBY_VERSION, $PROGRAM_NAME.to_s, Processors.count, Quota.path)
       rescue SettingError => error
         error.message
       end

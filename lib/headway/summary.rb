@@ -3,6 +3,7 @@
 require_relative "version"
 require_relative "text_width"
 require_relative "summary/table"
+require_relative "summary/processor_time"
 require_relative "summary/verdict"
 
 module Headway
@@ -14,15 +15,17 @@ module Headway
 
     # @param stats [Hash] as {Headway.stats} returns it
     # @param cpu_s [Float] seconds that the process has computed
+    # @param quota [Hash, nil] how often a CPU quota was used up, as {Trace#to_h} has it of a process
     # @param notices [Array<String>] what is off, and why
     # @param pid [Integer]
     # @param program [String]
     # @param ruby [String] the Ruby's version
     # @param many_to_many [Boolean] whether threads share native threads
-    def initialize(stats, cpu_s:, notices: [], many_to_many: false, pid: Process.pid, program: $PROGRAM_NAME, ruby: RUBY_VERSION)
+    def initialize(stats, cpu_s:, quota: nil, notices: [], many_to_many: false, pid: Process.pid, program: $PROGRAM_NAME, ruby: RUBY_VERSION)
       @stats = stats
       @process = stats.fetch(:process)
       @cpu_s = cpu_s
+      @quota = quota
       @notices = notices
       @many_to_many = many_to_many
       @title = "process #{pid}, #{Text.cut(File.basename(program))}, Ruby #{ruby}"
@@ -31,7 +34,7 @@ module Headway
     # @return [String] lines, the last one ended
     def to_s
       [heading, *process_lines, "", *Table.new(shown).lines, *hidden, "",
-       Verdict.new(@stats, @cpu_s, many_to_many: @many_to_many).to_s, *@notices.map { |notice| "Note: #{notice}" }].join("\n") << "\n"
+       Verdict.new(@stats, @cpu_s, quota: @quota, many_to_many: @many_to_many).to_s, *@notices.map { |notice| "Note: #{notice}" }].join("\n") << "\n"
     end
 
     private

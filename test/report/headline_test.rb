@@ -287,6 +287,21 @@ class HeadlineTest < Minitest::Test
     refute_match(/processor/, headline(MadeTraces.single(off_cpu_s: 0.19)))
   end
 
+  # The quota is the containers', so of several processes' counts the worst says it.
+  def test_a_quota_that_was_used_up
+    spent = " The CPU quota was used up in 30 of its 40 periods, and then every thread stands still until the next: no policy helps there, " \
+            "a larger quota does."
+    processes = [nil, { periods: 40, exhausted: 30 }, { periods: 40, exhausted: 20 }, { periods: 0, exhausted: 0 }].each_with_index.map do |quota, index|
+      { pid: index + 1, quota: quota }
+    end
+
+    assert_equal "Only one thread ran, so nobody waited.#{spent}", headline(MadeTraces.single(processes: processes))
+    assert_equal "Only one thread ran, so nobody waited. For 50 % of the time that the GVL was held (1.00 s), the holder was on no processor." + spent,
+                 headline(MadeTraces.single(off_cpu_s: 1.0, processes: processes))
+    rarely = [{ pid: 1, quota: { periods: 1000, exhausted: 49 } }, { pid: 2, quota: { periods: 0, exhausted: 0 } }]
+    assert_equal "Only one thread ran, so nobody waited.", headline(MadeTraces.single(processes: rarely))
+  end
+
   # An instant of nothing, such as a ring dumped right after it began.
   def test_no_time_passed
     assert_kind_of String, headline(MadeTrace.new(threads: [{ name: "main", segments: [] }]))

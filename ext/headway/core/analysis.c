@@ -80,6 +80,14 @@ take_dropped(struct hw_analysed_process *process, const struct hw_trace_block_re
 }
 
 static void
+take_quota(struct hw_analysed_process *process, const struct hw_trace_block_read *block)
+{
+    struct hw_bytes bytes = { block->payload, block->payload + block->length, false };
+    uint64_t periods = hw_take_varint(&bytes), exhausted = hw_take_varint(&bytes);
+    if (!bytes.bad) process->quota = (struct hw_quota){ periods, exhausted };
+}
+
+static void
 pass_settled(struct hw_pass *pass, const struct hw_event_stream *stream)
 {
     for (size_t i = 0; i < stream->settled; i++) hw_pass_event(pass, &stream->events[i]);
@@ -97,6 +105,8 @@ pass_blocks(struct hw_pass *pass, struct hw_trace_reader *reader, struct hw_even
             pass_settled(pass, stream);
         } else if (block.type == HW_TRACE_BLOCK_DROPPED) {
             take_dropped(pass->process, &block);
+        } else if (block.type == HW_TRACE_BLOCK_QUOTA) {
+            take_quota(pass->process, &block);
         } else {
             sound = hw_tables_add(&pass->process->tables, &block, &why);
         }

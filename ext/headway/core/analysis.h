@@ -68,6 +68,7 @@ struct hw_analysed_process {
     struct hw_tables tables;
     uint64_t start_ns, end_ns;        /* of the events; both the header's clock when there are none */
     uint64_t events, dropped, folded; /* folded: stacks the recorder didn't keep */
+    struct hw_quota quota;
     uint64_t unread;                  /* events of threads beyond HW_ANALYSIS_THREADS_MOST */
     uint64_t idle_ns;                 /* nobody held the GVL */
     uint64_t gc_count, gc_ns, gc_max_ns;

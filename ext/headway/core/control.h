@@ -43,6 +43,7 @@ struct hw_control_facts {
     char directory[1024];
     char headway[32], ruby[32], command[256];
     uint32_t cpus;
+    char quota_path[HW_PATH_LONGEST];
 };
 
 struct hw_client;

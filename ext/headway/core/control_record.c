@@ -162,8 +162,9 @@ want_all(struct wanted *wanted, const struct hw_json *json, int object, struct h
 }
 
 static void
-describe(struct hw_control *control, struct hw_trace_header *header)
+describe(struct hw_control *control, struct hw_recording *set)
 {
+    struct hw_trace_header *header = &set->header;
     struct hw_runtime *rt = control->runtime;
     pthread_mutex_lock(&rt->lock);
     strcpy(header->policy, hw_policy_labels[rt->scheduler.policy.kind]);
@@ -174,6 +175,7 @@ describe(struct hw_control *control, struct hw_trace_header *header)
     strcpy(header->headway, control->facts.headway);
     strcpy(header->command, control->facts.command);
     header->cpus = control->facts.cpus;
+    strcpy(set->quota_path, control->facts.quota_path);
 }
 
 static void
@@ -189,7 +191,7 @@ start(struct hw_control *control, const struct hw_json *json, int object, struct
     set->slots = EVENTS_DEFAULT;
     set->fresh = true;
     if (want_all(&wanted, json, object, answer)) {
-        describe(control, &set->header);
+        describe(control, set);
         int error = atomic_load(&control->runtime->active) ? hw_feed_start(control->runtime, set) : ESRCH;
         if (error == 0) {
             control->recorded = true;

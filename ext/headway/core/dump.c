@@ -135,6 +135,8 @@ write_file(struct writing *w)
     if (!error) error = write_ring(w);
     if (error) return error;
     uint64_t lost = hw_ring_dropped(&r->ring) + w->dump->walk.missed - w->dump->walk.older;
+    struct hw_quota quota = hw_recorder_quota(r);
+    if (quota.periods > 0 && !hw_write_quota(&w->buffer, &quota)) return ENOMEM;
     if (!hw_write_dropped(&w->buffer, lost, r->folded) || !hw_write_end(&w->buffer)) return ENOMEM;
     return write_buffer(w);
 }

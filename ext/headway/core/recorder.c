@@ -44,6 +44,12 @@ hw_recorder_header(const struct hw_recorder *r)
     return header;
 }
 
+struct hw_quota
+hw_recorder_quota(const struct hw_recorder *r)
+{
+    return hw_quota_since(r->quota_before, hw_quota_read(r->set.quota_path));
+}
+
 /* What an earlier recording left there goes once it is known that there is room for a beginning. 0 or an errno. */
 static int
 write_beginning(const struct hw_recorder_file *file, const struct hw_buffer *beginning)
@@ -86,7 +92,8 @@ begin(struct hw_recorder *r)
 {
     atomic_fetch_add(&r->session, 1);
     r->folded = 0;
-    r->bytes = r->reported_dropped = r->reported_folded = r->refreshed_ns = 0;
+    r->bytes = r->reported_dropped = r->reported_folded = r->reported_exhausted = r->refreshed_ns = 0;
+    r->quota_before = hw_quota_read(r->set.quota_path);
     r->encoded.length = r->writing.length = r->ended[0].length = r->ended[1].length = 0;
     r->written = (struct hw_encoded){ 0, 0, 0 };
     r->named = r->told_count = 0;
@@ -175,6 +182,8 @@ finish_stream(struct hw_recorder *r)
     int error = 0;
     if (atomic_load(&r->failure) == 0) hw_writer_encode(r);
     if (atomic_load(&r->failure) == 0) {
+        struct hw_quota quota = hw_recorder_quota(r);
+        if (quota.periods > 0 && !hw_write_quota(&r->encoded, &quota)) error = ENOMEM;
         if (!hw_write_end(&r->encoded)) error = ENOMEM;
         pthread_mutex_unlock(&r->lock);
         if (!error) error = hw_writer_write(r, &r->encoded);

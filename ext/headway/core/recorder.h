@@ -30,6 +30,7 @@
 
 #include "descriptor.h"
 #include "encode_tables.h"
+#include "quota.h"
 #include "ring.h"
 #include "trace_writer.h"
 
@@ -47,6 +48,7 @@ struct hw_recording {
     uint64_t alarm_ns; /* flight: sound the alarm for a wait of this length; 0: never */
     uint64_t keep_ns;  /* flight: a dump leaves out what is older; 0: nothing */
     char path[HW_PATH_LONGEST]; /* of the parent of all forked children; "" in mode flight without one */
+    char quota_path[HW_PATH_LONGEST]; /* see hw_quota_read */
     struct hw_trace_header header; /* pids and clocks are filled in here */
 };
 
@@ -63,7 +65,8 @@ struct hw_recorder {
     struct hw_descriptor file;
     _Atomic uint64_t folded; /* stacks that found no place; told with the GVL alone */
     uint64_t bytes;          /* written so far */
-    uint64_t reported_dropped, reported_folded;
+    uint64_t reported_dropped, reported_folded, reported_exhausted;
+    struct hw_quota quota_before; /* the recording */
     struct hw_buffer encoded, writing; /* writing: the writer's own while it writes without the lock */
     struct hw_buffer ended[2];         /* flight: names of threads that ended, older half and newer half */
     unsigned newer;
@@ -210,6 +213,7 @@ int hw_recorder_open(const char *path, bool fresh, struct hw_recorder_file *file
 int hw_recorder_close(int file);    /* as close */
 bool hw_recorder_is_gone(int file); /* deleted, and nobody will ever read it */
 struct hw_trace_header hw_recorder_header(const struct hw_recorder *recorder); /* as of now */
+struct hw_quota hw_recorder_quota(const struct hw_recorder *recorder);         /* since it began */
 
 /* watch.c: the native thread that dumps when the alarm sounds */
 void *hw_watch(void *recorder);

@@ -23,7 +23,8 @@
     EACH(STACKS, 5)                                                                                                            \
     EACH(EVENTS, 6)                                                                                                            \
     EACH(DROPPED, 7)                                                                                                           \
-    EACH(END, 8)
+    EACH(END, 8)                                                                                                               \
+    EACH(QUOTA, 9)
 
 enum hw_trace_block {
 #define EACH(name, number) HW_TRACE_BLOCK_##name = number,

@@ -219,6 +219,15 @@ hw_write_dropped(struct hw_buffer *buffer, uint64_t events_so_far, uint64_t fold
 }
 
 bool
+hw_write_quota(struct hw_buffer *buffer, const struct hw_quota *so_far)
+{
+    uint8_t *at = open_block(buffer, 2 * VARINT_LONGEST);
+    if (!at) return false;
+    at = hw_put_varint(hw_put_varint(at, so_far->periods), so_far->exhausted);
+    return close_block(buffer, HW_TRACE_BLOCK_QUOTA, at);
+}
+
+bool
 hw_write_end(struct hw_buffer *buffer)
 {
     uint8_t *at = open_block(buffer, 0);

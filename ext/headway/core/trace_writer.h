@@ -10,6 +10,7 @@
 #define HW_TRACE_WRITER_H
 
 #include "event.h"
+#include "quota.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,6 +51,9 @@ bool hw_write_events(struct hw_buffer *, const struct hw_trace_event *, size_t c
 
 /* What was lost so far: the last one counts. */
 bool hw_write_dropped(struct hw_buffer *, uint64_t events_so_far, uint64_t folded_stacks_so_far);
+
+/* While it was recorded: the last one counts. */
+bool hw_write_quota(struct hw_buffer *, const struct hw_quota *so_far);
 
 /* A file without it was cut short, or is still being written. */
 bool hw_write_end(struct hw_buffer *);

@@ -108,6 +108,16 @@ encode_losses(struct hw_recorder *r)
     if (!hw_write_dropped(&r->encoded, dropped, folded)) hw_writer_fail(r, ENOMEM);
 }
 
+/* A process that is killed, or goes on, has no end that tells. */
+static void
+encode_quota(struct hw_recorder *r)
+{
+    struct hw_quota quota = hw_recorder_quota(r);
+    if (quota.exhausted == r->reported_exhausted) return;
+    r->reported_exhausted = quota.exhausted;
+    if (!hw_write_quota(&r->encoded, &quota)) hw_writer_fail(r, ENOMEM);
+}
+
 void
 hw_writer_encode(struct hw_recorder *r)
 {
@@ -137,8 +147,10 @@ static void
 keep_up(struct hw_recorder *r)
 {
     uint64_t now = hw_now_ns();
-    if (r->teller == NULL || now < r->kept_up_ns + KEEP_UP_NS) return;
+    if (now < r->kept_up_ns + KEEP_UP_NS) return;
     r->kept_up_ns = now;
+    encode_quota(r);
+    if (r->teller == NULL) return;
     pthread_mutex_unlock(&r->lock);
     hw_teller_keep_up(r->teller, now);
     pthread_mutex_lock(&r->lock);

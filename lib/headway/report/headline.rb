@@ -50,7 +50,7 @@ module Headway
       def to_s
         return "The trace is empty: no thread was seen while it was recorded." if @threads.empty?
 
-        [waiting, Summary::Verdict.off_cpu(*@totals.values_at(:off_cpu_s, :running_s)), @stalls.sentence, collecting].compact.join(" ")
+        [waiting, processor_time, @stalls.sentence, collecting].compact.join(" ")
       end
 
       private
@@ -187,6 +187,11 @@ module Headway
         who = worst[:total_s] ? "work that computes waited, and for its like" : "CPU-bound threads waited, and for one another"
         time = worst[:total_s] ? "its time" : @busy.of_thread(worst).last
         "Only #{who} (#{yield worst}: #{percent(share(worst))} of #{time}): one GVL is one CPU, so more such threads gain nothing."
+      end
+
+      def processor_time
+        quotas = @data[:processes].filter_map { |process| process[:quota] }
+        Summary::ProcessorTime.sentence(@totals[:off_cpu_s], @totals[:running_s], quotas)
       end
 
       # A collection stops every thread of its process, so the share is of the processes' time.

@@ -34,7 +34,7 @@ module Headway
       end
 
       def off_cpu
-        " (#{time(@totals[:off_cpu_s])} of that on no processor)" if @totals[:off_cpu_s] >= Summary::Verdict::SLIGHT_S
+        " (#{time(@totals[:off_cpu_s])} of that on no processor)" if @totals[:off_cpu_s] >= Summary::ProcessorTime::SLIGHT_S
       end
 
       def threads

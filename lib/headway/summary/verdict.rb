@@ -26,28 +26,14 @@ module Headway
       CAUSED = 0.5
       # From this share on of what was seen of the waits, that comes first.
       DEAF = 0.5
-      # From this share on of the time that the GVL was held, that the holder was on no processor is worth a sentence.
-      MUCH_OFF_CPU = 0.1
       UNDER_FAIR = "Policy fair is on already: of a recording (--record FILE), headway advise FILE says whether more processes help."
-      private_constant :CAUSED, :DEAF, :MUCH_OFF_CPU, :UNDER_FAIR
+      private_constant :CAUSED, :DEAF, :UNDER_FAIR
       # What a report says then, too.
       NATIVE_CODE = "No policy makes that give way: for 50 ms and longer it heeded no interrupt (native code that keeps the GVL, " \
                     "a garbage collection, or no processor to run on)."
       # How fair would let a thread go then. CRuby takes 10 ms off a slice for each interrupt that is heeded, so that ten pieces of native
       # code in a row, however long, keep others waiting; under fair it is one.
       ONCE_HEEDED = "first as soon as one is heeded"
-
-      # What no policy gives who waits for such a holder. A report says it, too.
-      #
-      # @param off_s [Numeric] of it, on no processor
-      # @param held_s [Numeric] how long the GVL was held
-      # @return [String, nil] a sentence
-      def self.off_cpu(off_s, held_s)
-        return if off_s < SLIGHT_S || off_s < MUCH_OFF_CPU * held_s
-
-        "For #{Text.percent(off_s / held_s)} of the time that the GVL was held (#{Text.duration(off_s)}), the holder was on no processor: " \
-          "other programs, a quota or threads without the GVL took it, or native code slept."
-      end
 
       # @param rows [Array<Hash>] of threads, or of work
       # @param waited [Symbol] the key of how long each waited
@@ -69,9 +55,11 @@ module Headway
 
       # @param stats [Hash] as {Headway.stats} returns it
       # @param cpu_s [Float] what the process has computed, with the GVL or without
+      # @param quota [Hash, nil] (see ProcessorTime.sentence)
       # @param many_to_many [Boolean] whether threads share native threads, so that no policy is possible but observe
-      def initialize(stats, cpu_s, many_to_many: false)
+      def initialize(stats, cpu_s, quota: nil, many_to_many: false)
         @stats = stats
+        @quota = quota
         @many_to_many = many_to_many
         @cpu_s = cpu_s
         @threads = stats.fetch(:threads)
@@ -81,7 +69,7 @@ module Headway
       end
 
       # @return [String]
-      def to_s = [waits, Verdict.off_cpu(@process[:running] - @cpu_s, @process[:running])].compact.join(" ")
+      def to_s = [waits, ProcessorTime.sentence(@process[:running] - @cpu_s, @process[:running], [@quota].compact)].compact.join(" ")
 
       private
 

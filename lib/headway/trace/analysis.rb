@@ -69,11 +69,15 @@ module Headway
         { id: id, file: @names[id], **raw.slice(:pid, :parent_pid, :ruby, :command, :policy, :preempt),
           quantum_ms: raw[:quantum].fdiv(1_000_000), cpus: raw[:cpus], started_at: iso8601(common(raw, raw[:start])),
           start_s: time(id, raw[:start]), end_s: time(id, raw[:end]),
-          **raw.slice(:events, :dropped, :folded, :unread), damage: damage(raw[:damage]) }
+          **raw.slice(:events, :dropped, :folded, :unread), quota: quota(*raw[:quota]), damage: damage(raw[:damage]) }
       end
 
       def iso8601(wall_ns)
         Time.at(wall_ns / 1_000_000_000, wall_ns % 1_000_000_000, :nsec).utc.strftime("%Y-%m-%dT%H:%M:%S.%6NZ")
+      end
+
+      def quota(periods, exhausted)
+        { periods: periods, exhausted: exhausted } if periods.positive?
       end
 
       def damage(raw)

@@ -74,6 +74,7 @@ small_trace(void)
     write_events(&buffer, events, 7);
     write_events(&buffer, events + 7, sizeof(events) / sizeof(*events) - 7);
     CHECK(hw_write_dropped(&buffer, 5, 2));
+    CHECK(hw_write_quota(&buffer, &(struct hw_quota){ .periods = 40, .exhausted = 30 }));
     CHECK(hw_write_end(&buffer));
     return buffer;
 }

@@ -21,6 +21,8 @@ TEST(what_is_written_is_read)
     CHECK(memcmp(&process->header, &trace_header, sizeof(trace_header)) == 0);
     CHECK_EQUAL(15, process->events);
     CHECK_EQUAL(5, process->dropped);
+    CHECK_EQUAL(40, process->quota.periods);
+    CHECK_EQUAL(30, process->quota.exhausted);
     CHECK_EQUAL(2, process->folded);
     CHECK_EQUAL(1000000, process->start_ns);
     CHECK_EQUAL(1080000, process->end_ns);

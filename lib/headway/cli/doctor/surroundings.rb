@@ -101,9 +101,14 @@ module Headway
           end
 
           def cores
-            quota = Processors.quota
-            limited = quota && quota < Etc.nprocessors
-            Check.note("cores", "#{Etc.nprocessors}#{", but a CPU quota of #{format("%.3g", quota)}: beyond it all threads stand still" if limited}")
+            quota = Quota.find
+            Check.note("cores", "#{Etc.nprocessors}#{limit(quota) if quota && quota.processors < Etc.nprocessors}")
+          end
+
+          def limit(quota)
+            periods, exhausted = quota.use.values_at(:periods, :exhausted)
+            ", but a CPU quota of #{format("%.3g", quota.processors)}: beyond it all threads stand still" \
+              "#{", as in #{exhausted} of #{periods} periods so far" if exhausted.positive?}"
           end
         end
       end

@@ -6,7 +6,8 @@ require "headway/processors"
 require "fileutils"
 require "tmpdir"
 
-class ProcessorsTest < Minitest::Test
+class QuotaTest < Minitest::Test
+  QUOTA = Headway.const_get(:Quota)
   PROCESSORS = Headway.const_get(:Processors)
 
   def test_a_quota_of_either_version_is_found
@@ -30,7 +31,7 @@ class ProcessorsTest < Minitest::Test
     assert_nil quota("0::/", "cpu.max" => "")
     assert_nil quota("nonsense")
     assert_nil quota("")
-    assert_nil PROCESSORS.quota("/nowhere")
+    assert_nil QUOTA.find("/nowhere")
   end
 
   def test_never_more_than_there_are
@@ -48,15 +49,32 @@ class ProcessorsTest < Minitest::Test
     assert_equal [PROCESSORS.count, :other], order
   end
 
+  def test_how_often_it_was_used_up
+    files = { "web/cpu.max" => "50000 100000", "web/cpu.stat" => "usage_usec 9\nnr_periods 100\nnr_throttled 40\nthrottled_usec 7" }
+    in_root("0::/web", files) do |root|
+      quota = QUOTA.find(root)
+      assert_equal File.join(root, "sys/fs/cgroup/web/cpu.stat"), quota.path
+      assert_equal({ periods: 100, exhausted: 40 }, quota.use)
+      quota.start_afresh
+      assert_equal({ periods: 0, exhausted: 0 }, quota.use)
+      File.write(quota.path, "nr_periods 150\nnr_throttled 41\n")
+      assert_equal({ periods: 50, exhausted: 1 }, quota.use)
+      File.delete(quota.path)
+      assert_equal({ periods: 0, exhausted: 0 }, quota.use)
+    end
+  end
+
   private
 
-  def quota(groups, files = {})
+  def quota(groups, files = {}) = in_root(groups, files) { |root| QUOTA.find(root)&.processors }
+
+  def in_root(groups, files)
     Dir.mktmpdir do |root|
       { "proc/self/cgroup" => groups, **files.transform_keys { |name| "sys/fs/cgroup/#{name}" } }.each do |name, text|
         FileUtils.mkdir_p(File.dirname(File.join(root, name)))
         File.write(File.join(root, name), "#{text}\n")
       end
-      PROCESSORS.quota(root)
+      yield root
     end
   end
 
