@@ -72,6 +72,17 @@ class TopTest < Minitest::Test
     assert_equal program.pid, JSON.parse(top("--json", program.pid.to_s).out)["pid"]
   end
 
+  def test_threads_of_one_name_are_told_apart
+    program = program("2.times { Thread.new { Thread.current.name = 'pool'; ready; sleep } }; sleep")
+    await("both") { stats(program.socket)[:threads].map { |row| row[:name] }.sort == %w[main pool pool] }
+
+    assert_match(/^main .*\npool \(thread \d+\) .*\npool \(thread \d+\) /, top(program.pid.to_s, "--sort", "name").out)
+  end
+
+  def test_one_thread
+    assert_match(/; 1 thread$/, top(program("ready; sleep").pid.to_s).out)
+  end
+
   def test_sorts
     program = program(BUSY)
     await_names(program)

@@ -52,7 +52,7 @@ module Headway
           left_out = @stats[:threads_left_out].to_i # the answer has no room for more
           missing = ", of which the youngest #{left_out} are not shown" if left_out.positive?
           "policy #{@stats[:policy]}, quantum #{format("%g", @stats[:quantum_ms])} ms, preempt #{@stats[:preempt]}; " \
-            "#{@stats[:process][:threads]} threads#{missing}"
+            "#{count = @stats[:process][:threads]} #{count == 1 ? "thread" : "threads"}#{missing}"
         end
 
         def gvl_line

@@ -50,10 +50,16 @@ module Headway
         def row(thread, before)
           times = %i[running ready suspended].to_h { |state| [state, positive(thread[state] - (before ? before[state] : 0))] }
           total = times.values.sum
-          Row.new(name: thread[:name], state: thread[:state], batch: thread[:batch],
+          Row.new(name: name(thread), state: thread[:state], batch: thread[:batch],
                   run: share(times[:running], total), wait: share(times[:ready], total),
                   **spread(thread, :wait), **spread(thread, :hold),
                   preempted: share(thread[:switches][:preempted] - (before ? before[:switches][:preempted] : 0), total))
+        end
+
+        # As reports tell apart threads of one name.
+        def name(thread)
+          @alike ||= living.map { |one| one[:name] }.tally
+          @alike[thread[:name]] == 1 ? thread[:name] : "#{thread[:name]} (thread #{thread[:number]})"
         end
 
         def spread(thread, name)
