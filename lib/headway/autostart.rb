@@ -124,10 +124,16 @@ module Headway
         return unless summary_wanted?(stats, started_in)
 
         cpu_s = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
-        STDERR.write(Summary.new(stats, :cpu_s => cpu_s, :quota => @quota && @quota.use, :notices => Headway.notices,
+        STDERR.write(Summary.new(stats, :cpu_s => cpu_s, :quota => @quota && @quota.use, :notices => Headway.notices + event_loops,
                                         :many_to_many => Platform.many_to_many?).to_s)
       rescue IOError, SystemCallError
         nil # stderr is gone
+      end
+
+      # Whoever waits there waits for no GVL, so that statistics have nothing of it.
+      def event_loops
+        loops = defined?(::Async::Scheduler) || !Headway.autoload?(:FiberScheduler)
+        loops ? ["what kept an event loop, only a recording tells: --record FILE"] : []
       end
 
       # The command itself always prints one, and so does every Ruby it started, package tools excepted. A forked child

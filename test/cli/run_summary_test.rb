@@ -32,6 +32,18 @@ class RunSummaryTest < Minitest::Test
     assert_match(/For \d\d % of the time that the GVL was held \(.*\), the holder was on no processor: .*\.$/, result.err)
   end
 
+  # A fiber that keeps one keeps no thread waiting.
+  def test_it_says_that_of_event_loops_only_a_recording_tells
+    note = "Note: what kept an event loop, only a recording tells: --record FILE\n"
+    [["async", "Sync { sleep 0.001 }"], ["headway", "Fiber.set_scheduler(Headway::FiberScheduler.new)"]].each do |gem, code|
+      next if gem == "async" && RUBY_VERSION < "3.4" # the current one's
+
+      result = headway_ruby("require '#{gem}'; #{code}", "--summary")
+      assert_operator result.err, :end_with?, note
+    end
+    refute_includes headway_ruby(TWO_THREADS, "--summary").err, "event loop"
+  end
+
   def test_it_comes_last
     result = headway_ruby("at_exit { warn 'the program says goodbye' }", "--summary")
 
