@@ -32,6 +32,19 @@ class SummaryTest < Minitest::Test
     assert_equal 1, rows.map { |row| Headway::TextWidth.of(row.chomp) }.uniq.size, text
   end
 
+  # What tells least goes first.
+  def test_in_a_narrow_terminal_it_has_fewer_columns
+    headings = { nil => "running ready suspended count p50 p99 max count p50 p99 max", 104 => "running ready suspended count p50 p99 max count p50 p99 max",
+                 80 => "running ready suspended count p50 p99 max p99 max", 56 => "running ready suspended p50 p99 max", 40 => "running ready p99 max",
+                 10 => "running ready max" }
+    headings.each do |room, expected|
+      lines = Headway::Summary::Table.new([thread("worker-3"), thread("main", hold: { count: 9, p50: 1e-5, p99: 2e-4, max: 4e-4 })], room: room).lines
+      assert_equal ["thread", *expected.split], lines[1].split
+      assert_operator lines.map(&:length).max, :<=, room unless room.nil? || room == 10
+      assert_equal expected.scan("max").size, lines[0].split.size, "over each group of columns"
+    end
+  end
+
   def test_the_longest_waiters_come_first_and_the_rest_are_counted
     text = summary(Array.new(25) { |index| thread("t#{index}", ready: index.to_f) })
 
@@ -245,9 +258,9 @@ class SummaryTest < Minitest::Test
     Headway::Summary.new(stats, cpu_s: cpu_s, quota: quota, notices: notices, many_to_many: many_to_many, pid: 42, program: "/srv/app.rb", ruby: "3.4.1").to_s
   end
 
-  def thread(name, running: 1.0, ready: 0.0, suspended: 1.0, count: 1, caused: ready)
+  def thread(name, running: 1.0, ready: 0.0, suspended: 1.0, count: 1, caused: ready, hold: NONE)
     { name: name, alive: true, count: count, batch: false, quantum_ms: nil, running: running, ready: ready,
-      caused: caused, suspended: suspended, wait: { count: 1, p50: ready, p99: ready, max: ready }, hold: NONE,
+      caused: caused, suspended: suspended, wait: { count: 1, p50: ready, p99: ready, max: ready }, hold: hold,
       switches: { voluntary: 1, preempted: 0 } }
   end
 end

@@ -124,8 +124,9 @@ module Headway
         return unless summary_wanted?(stats, started_in)
 
         cpu_s = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
-        STDERR.write(Summary.new(stats, :cpu_s => cpu_s, :quota => @quota && @quota.use, :notices => Headway.notices + event_loops,
-                                        :many_to_many => Platform.many_to_many?).to_s)
+        summary = Summary.new(stats, :cpu_s => cpu_s, :quota => @quota && @quota.use, :notices => Headway.notices + event_loops,
+                                     :many_to_many => Platform.many_to_many?)
+        STDERR.write(summary.to_s(:room => TextWidth.of_terminal(STDERR)))
       rescue IOError, SystemCallError
         nil # stderr is gone
       end

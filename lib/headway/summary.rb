@@ -31,9 +31,10 @@ module Headway
       @title = "process #{pid}, #{Text.cut(File.basename(program))}, Ruby #{ruby}"
     end
 
+    # @param room [Integer, nil] columns of the terminal it is for; nil: as many as it takes
     # @return [String] lines, the last one ended
-    def to_s
-      [heading, *process_lines, "", *Table.new(shown).lines, *hidden, "",
+    def to_s(room: nil)
+      [heading, *process_lines, "", *Table.new(shown, room: room).lines, *hidden, "",
        Verdict.new(@stats, @cpu_s, quota: @quota, many_to_many: @many_to_many).to_s, *@notices.map { |notice| "Note: #{notice}" }].join("\n") << "\n"
     end
 

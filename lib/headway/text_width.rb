@@ -16,6 +16,18 @@ module Headway
         text.each_char.sum { |character| columns(character) }
       end
 
+      # @param output [IO]
+      # @return [Integer, nil] the columns of the terminal that it is; nil: it is none, or doesn't say
+      def of_terminal(output)
+        return unless output.respond_to?(:tty?) && output.tty?
+
+        require "io/console"
+        _, width = output.winsize
+        width unless width.zero?
+      rescue LoadError, SystemCallError
+        nil
+      end
+
       # @return [String] cut or filled with blanks to exactly so many columns
       def fit(text, width)
         text = cut(text, width)

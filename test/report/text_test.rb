@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "io/console"
 require "json"
+require "pty"
 require "report/forms"
 require "report/made_trace"
 
@@ -19,6 +21,19 @@ class TextTest < Minitest::Test
     assert_match(/^  1\.00 s   91 %  worker-3 waited for crunch$/, text)
     assert_match(%r{^  900 ms  90 %  Report#render app/report\.rb:12 \(in Array#each\)$}, text)
     assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render` (app/report.rb:12). With policy fair it would go first: `headway run --policy fair -- ruby app.rb`.", text.lines.last.chomp
+  end
+
+  def test_summary_in_a_terminal
+    wide, narrow = [[24, 200], [24, 60]].map do |size|
+      PTY.open do |terminal, device|
+        device.winsize = size
+        Headway::Report.text(MadeTraces.stalled, device)
+        device.flush
+        terminal.readpartial(4000).lines.map(&:chomp).find { |line| line.start_with?("  thread") }
+      end
+    end
+    assert_operator wide.length, :>, 80
+    assert_operator narrow.length, :<=, 60
   end
 
   def test_what_holders_were_on_no_processor

@@ -8,7 +8,7 @@ module Headway
     class Terminal < Listing
       # @param output [IO]
       def write(output)
-        output << [*headings, *totals, *threads, *pairs, *blame, "", @data[:headline]].join("\n") << "\n"
+        output << [*headings, *totals, *threads(TextWidth.of_terminal(output)), *pairs, *blame, "", @data[:headline]].join("\n") << "\n"
       end
 
       private
@@ -37,12 +37,12 @@ module Headway
         " (#{time(@totals[:off_cpu_s])} of that on no processor)" if @totals[:off_cpu_s] >= Summary::ProcessorTime::SLIGHT_S
       end
 
-      def threads
+      def threads(room)
         rows = @rows.threads
         return [] if rows.empty?
 
         more = @rows.more_threads
-        ["", *Summary::Table.new(rows).lines, *("  and #{more} more that waited less" if more.positive?)]
+        ["", *Summary::Table.new(rows, room: room).lines, *("  and #{more} more that waited less" if more.positive?)]
       end
 
       def pairs
