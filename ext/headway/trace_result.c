@@ -61,6 +61,16 @@ set_header(VALUE hash, const struct hw_trace_header *header)
     hw_set_number(hash, "wall", header->wall_ns);
 }
 
+/* [time, time running, of that on no processor, collections, time collecting]; nil: there was no work */
+static VALUE
+since_work(const struct hw_analysed_process *process)
+{
+    const struct hw_since_work *since = &process->since_work;
+    if (!since->any) return Qnil;
+    return rb_ary_new_from_args(5, ULL2NUM(process->end_ns - since->start_ns), ULL2NUM(since->running_ns), ULL2NUM(since->off_cpu_ns),
+                                ULL2NUM(since->gc_count), ULL2NUM(since->gc_ns));
+}
+
 static VALUE
 process_hash(const struct hw_analysis *analysis, const struct hw_analysed_process *process)
 {
@@ -75,6 +85,7 @@ process_hash(const struct hw_analysis *analysis, const struct hw_analysed_proces
     hw_set_number(hash, "idle", process->idle_ns);
     hw_set(hash, "gc", rb_ary_new_from_args(3, ULL2NUM(process->gc_count), ULL2NUM(process->gc_ns), ULL2NUM(process->gc_max_ns)));
     hw_set(hash, "quota", rb_ary_new_from_args(2, ULL2NUM(process->quota.periods), ULL2NUM(process->quota.exhausted)));
+    hw_set(hash, "since_work", since_work(process));
     if (analysis->lanes) hw_set(hash, "gc_lane", lane_of(&process->gc_lane, process, process->start_ns));
     if (process->damage.what[0]) {
         hw_set(hash, "damage", rb_ary_new_from_args(2, ULL2NUM(process->damage.offset), hw_cstr(process->damage.what)));

@@ -302,6 +302,22 @@ class HeadlineTest < Minitest::Test
     assert_equal "Only one thread ran, so nobody waited.", headline(MadeTraces.single(processes: rarely))
   end
 
+  # Of a server's 10 s its boot took 8, slowly and with garbage.
+  def test_a_boot_is_no_load
+    threads = [{ name: "main", segments: [[:running, 8.0], [:suspended, 2.0]] }, { name: "web", segments: [[:suspended, 8.0], [:running, 1.0], [:suspended, 1.0]] }]
+    since = { wall_s: 2.0, running_s: 1.0, off_cpu_s: 0.05, gc_count: 2, gc_s: 0.05 }
+    boot = { threads: threads, gc: [[0, 0.0, 3.0]], off_cpu_s: 4.0 }
+
+    refute_match(/Garbage|processor/, headline(MadeTrace.new(since_work: since, **boot)))
+    said = headline(MadeTrace.new(since_work: { **since, off_cpu_s: 0.5, gc_s: 0.25 }, **boot))
+
+    assert_includes said, "For 50 % of the time that the GVL was held since work began (500 ms), the holder was on no processor: "
+    assert_includes said, "Garbage collection took 25 % of the 1.00 s under load since work began (250 ms in 2 stops), and no thread could run meanwhile."
+    said = headline(MadeTrace.new(since_work: { **since, wall_s: 1.0, gc_count: 1, gc_s: 0.25 }, **boot))
+
+    assert_includes said, "Garbage collection took 25 % of the time since work began (250 ms in 1 stop), and no thread could run meanwhile."
+  end
+
   # An instant of nothing, such as a ring dumped right after it began.
   def test_no_time_passed
     assert_kind_of String, headline(MadeTrace.new(threads: [{ name: "main", segments: [] }]))

@@ -12,8 +12,9 @@ class MadeTrace
   # @param processes [Array<Hash>] pid:, and what differs from the usual
   # @param threads [Array<Hash>] name:, segments: [[state, seconds] …], process: 0, start_s: 0.0, site: ""
   # @param off_cpu_s [Float] of all threads
+  # @param since_work [Hash, nil] of its totals
   # @param gc [Array<Array(Integer, Float, Float)>] process, from, to
-  def initialize(threads:, processes: [{ pid: 4242 }], gc: [], marks: [], stacks: [], frames: [], off_cpu_s: 0.0, **others)
+  def initialize(threads:, processes: [{ pid: 4242 }], gc: [], marks: [], stacks: [], frames: [], off_cpu_s: 0.0, since_work: nil, **others)
     @threads = threads.map.with_index { |thread, id| { id: id, process: 0, start_s: 0.0, site: "", number: id + 1, **thread } }
     @processes = processes
     @gc = gc
@@ -21,6 +22,7 @@ class MadeTrace
     @stacks = stacks.map { |stack| { late_s: 0.0, **stack } }
     @frames = frames
     @off_cpu_s = off_cpu_s
+    @since_work = since_work
     @others = others
   end
 
@@ -84,7 +86,7 @@ class MadeTrace
 
   def totals(threads, wall_s)
     running_s, ready_s, suspended_s = %i[running_s ready_s suspended_s].map { |key| threads.sum(0.0) { |row| row[key] } }
-    { running_s: running_s, ready_s: ready_s, suspended_s: suspended_s, off_cpu_s: @off_cpu_s,
+    { running_s: running_s, ready_s: ready_s, suspended_s: suspended_s, off_cpu_s: @off_cpu_s, since_work: @since_work,
       idle_s: [wall_s * @processes.size - running_s, 0.0].max,
       gc_s: gc_s, wait: spread(@threads.flat_map { |thread| lengths(thread, :ready) }),
       hold: spread(@threads.flat_map { |thread| lengths(thread, :running) }),

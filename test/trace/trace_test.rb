@@ -19,7 +19,8 @@ class TraceTest < TraceCase
                     events: 15, dropped: 5, folded: 2, unread: 0, quota: nil, damage: nil }], known[:processes]
     assert_equal({ running_s: 0.098, ready_s: 0.053, suspended_s: 0.029, off_cpu_s: 0.0, idle_s: 0.002, gc_s: 0.002,
                    wait: durations(0.012, 0.041, p50_s: 0.012001279), hold: durations(0.01, 0.06, p50_s: 0.010002431),
-                   switches: { voluntary: 1, preempted: 1 } }, known[:totals])
+                   switches: { voluntary: 1, preempted: 1 },
+                   since_work: { wall_s: 0.09, running_s: 0.088, off_cpu_s: 0.0, gc_count: 1, gc_s: 0.002 } }, known[:totals])
     assert_equal [{ from_s: 0.01, to_s: 0.015, count: 1 }, { from_s: 0.03, to_s: 0.05, count: 1 }], known[:wait_histogram]
     assert_equal({ count: 1, total_s: 0.002, max_s: 0.002 }, known[:gc])
   end
@@ -175,6 +176,13 @@ class TraceTest < TraceCase
     assert_equal [{ name: "request", count: 1, total_s: 0.065, running_s: 0.01, ready_s: 0.041, blamed_s: 0.0 }], trace_of(known_trace).to_h[:work]
     assert_equal [["request", 2, 0.069, 0.014, 0.041], ["GET /other", 1, 0.009, 0.009, 0.0]],
                  trace_of(known_trace, other.end).to_h[:work].map { |work| work.values_at(:name, :count, :total_s, :running_s, :ready_s) }
+  end
+
+  def test_without_work_nothing_came_since_it_began
+    idle = TraceEncoder.new.events([ms(0), 3, :resumed], [ms(9), 3, :suspended]).end
+
+    assert_nil trace_of(idle).to_h[:totals][:since_work]
+    assert_equal trace_of(known_trace).to_h[:totals][:since_work], trace_of(known_trace, idle).to_h[:totals][:since_work]
   end
 
   # As of who was named in full, and renamed after Ruby was asked last.

@@ -62,6 +62,12 @@ struct hw_analysed_thread {
     struct hw_thread_work work;
 };
 
+/* What came after the first work of a process began: a server's load, without its boot. */
+struct hw_since_work {
+    bool any;
+    uint64_t start_ns, running_ns, off_cpu_ns, gc_count, gc_ns;
+};
+
 struct hw_analysed_process {
     struct hw_trace_header header;
     struct hw_trace_damage damage;
@@ -72,6 +78,7 @@ struct hw_analysed_process {
     uint64_t unread;                  /* events of threads beyond HW_ANALYSIS_THREADS_MOST */
     uint64_t idle_ns;                 /* nobody held the GVL */
     uint64_t gc_count, gc_ns, gc_max_ns;
+    struct hw_since_work since_work;
     struct hw_number_map idle_caused; /* waiting thread -> how long it waited while nobody held the GVL */
     struct hw_lane gc_lane;
     uint64_t lane_origin_ns;          /* time 0 of its lanes: a whole number of units on the common clock */

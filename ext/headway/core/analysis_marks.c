@@ -1,6 +1,7 @@
 /* Marks and GC. Marks of a thread nest. Once as many are kept as may be, all later ones are folded; those still open then are
  * around them, so a count of the folded ones tells which end belongs to which. */
 #include "analysis_pass.h"
+#include "clock.h"
 
 /* How far outwards the mark that ends is looked for, when ends went missing. */
 #define DEPTH_SEARCHED 64
@@ -89,6 +90,10 @@ hw_pass_gc(struct hw_pass *pass, bool runs)
     if (pass->in_gc) {
         process->gc_count++;
         process->gc_ns += duration_ns;
+        if (process->since_work.any) {
+            process->since_work.gc_count++;
+            process->since_work.gc_ns += hw_earlier_ns(duration_ns, pass->now_ns - process->since_work.start_ns);
+        }
         if (duration_ns > process->gc_max_ns) process->gc_max_ns = duration_ns;
     }
     if (pass->analysis->lanes && !hw_lane_add(&process->gc_lane, pass->in_gc ? HW_LANE_GC : HW_LANE_NO_GC,

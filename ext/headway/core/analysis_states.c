@@ -52,14 +52,27 @@ end_hold(struct hw_pass *pass, uint32_t index)
         !hw_durations_add(&pass->analysis->hold, duration_ns, 3)) pass->failed = true;
 }
 
+/* Of the hold in which that began it isn't known when it was on no processor. */
+static void
+hold_since_work(struct hw_pass *pass, uint64_t spent_ns, uint64_t off_cpu_ns)
+{
+    struct hw_since_work *since = &pass->process->since_work;
+    if (!since->any) return;
+    uint64_t since_ns = pass->now_ns - since->start_ns;
+    since->running_ns += hw_earlier_ns(spent_ns, since_ns);
+    if (spent_ns <= since_ns) since->off_cpu_ns += off_cpu_ns;
+}
+
 /* The time in the state that ends now, which may also be merely interrupted by the end of the trace. */
 static void
 account(struct hw_pass *pass, uint32_t index)
 {
     struct hw_analysed_thread *t = thread(pass, index);
     uint64_t spent_ns = pass->now_ns - t->since_ns;
+    uint64_t off_cpu_ns = hw_earlier_ns(t->hold_off_cpu_ns, spent_ns);
     t->time_ns[t->state] += spent_ns;
-    t->off_cpu_ns += hw_earlier_ns(t->hold_off_cpu_ns, spent_ns);
+    t->off_cpu_ns += off_cpu_ns;
+    if (t->state == HW_RUNNING) hold_since_work(pass, spent_ns, off_cpu_ns);
     t->hold_off_cpu_ns = 0;
     if (pass->analysis->lanes &&
         !hw_lane_add(&t->lane, (uint8_t)lane_states[t->state], hw_pass_lane_time_ns(pass, t->since_ns),

@@ -62,6 +62,7 @@ begin(struct hw_pass *pass, struct hw_analysed_thread *thread, uint32_t string)
         work->depth += work->string == string;
         return;
     }
+    if (!pass->process->since_work.any) pass->process->since_work = (struct hw_since_work){ .any = true, .start_ns = pass->now_ns };
     *work = (struct hw_thread_work){ .string = string, .depth = 1, .time_ns = pass->now_ns, .running_ns = running_ns(pass, thread),
                                      .ready_ns = thread->time_ns[HW_READY] };
 }

@@ -8,6 +8,7 @@ module Headway
       # @param data [Hash] as {Trace#to_h} returns it
       def initialize(data)
         @processes = data[:processes]
+        @since_work = data[:totals][:since_work]
         @threads = data[:threads].group_by { |thread| thread[:process] }
         # Asked for each thread, of which there may be some ten thousand.
         @busy_s = Hash.new { |known, process| known[process] = busy_s_of(@threads.fetch(process, [])) }
@@ -19,8 +20,13 @@ module Headway
         choose(thread.values_at(:running_s, :ready_s, :suspended_s).sum, @busy_s[thread[:process]], "its")
       end
 
-      # @return [Array(Float, String)] of all processes
+      # @return [Array(Float, String)] of all processes; of those that did work, since it began: a server's boot is no load
       def of_all
+        if @since_work
+          all_s, busy_s = @since_work.values_at(:wall_s, :running_s)
+          return busy_s < Summary::Verdict::BUSY * all_s ? [busy_s, "the #{Summary::Text.duration(busy_s)} under load since work began"] : [all_s, "the time since work began"]
+        end
+
         all_s = @processes.sum { |process| process[:end_s] - process[:start_s] }
         choose(all_s, @processes.sum { |process| @busy_s[process[:id]] }, "the")
       end

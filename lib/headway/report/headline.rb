@@ -24,8 +24,9 @@ module Headway
       MOSTLY = 0.5
       # From this share of the time on, garbage collection is worth a sentence.
       MUCH_GC = 0.1
+      SINCE_WORK = " since work began"
       IDLE = 0.02
-      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :LONG_BURST_S, :TELLING, :MOSTLY, :WAKING_S, :MUCH_GC, :IDLE
+      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :LONG_BURST_S, :TELLING, :MOSTLY, :WAKING_S, :MUCH_GC, :SINCE_WORK, :IDLE
 
       # @param data [Hash] as {Trace#to_h} returns it
       # @param paths [Array<String>, nil] of its files; nil: by their names
@@ -189,20 +190,23 @@ module Headway
         "Only #{who} (#{yield worst}: #{percent(share(worst))} of #{time}): one GVL is one CPU, so more such threads gain nothing."
       end
 
+      # Of a server its boot is left out, which is long, and slow for reasons of its own.
       def processor_time
+        loaded = @totals[:since_work]
+        off_s, held_s = (loaded || @totals).values_at(:off_cpu_s, :running_s)
         quotas = @data[:processes].filter_map { |process| process[:quota] }
-        Summary::ProcessorTime.sentence(@totals[:off_cpu_s], @totals[:running_s], quotas)
+        Summary::ProcessorTime.sentence(off_s, held_s, quotas, since: loaded && SINCE_WORK)
       end
 
       # A collection stops every thread of its process, so the share is of the processes' time.
       def collecting
-        collected = @totals[:gc_s]
+        loaded = @totals[:since_work]
         spent, words = @busy.of_all
+        collected, count = loaded ? loaded.values_at(:gc_s, :gc_count) : [@totals[:gc_s], @data[:gc][:count]]
         return if spent.zero? || collected / spent < MUCH_GC
 
         "Garbage collection took #{percent(collected / spent)} of #{words} " \
-          "(#{duration(collected)} in #{@data[:gc][:count]} #{@data[:gc][:count] == 1 ? "stop" : "stops"}), " \
-          "and no thread could run meanwhile."
+          "(#{duration(collected)} in #{count} #{count == 1 ? "stop" : "stops"}), and no thread could run meanwhile."
       end
 
       def running_share

@@ -16,10 +16,11 @@ module Headway
         # @param off_s [Numeric] how long the holder was on no processor
         # @param held_s [Numeric] how long the GVL was held
         # @param quotas [Array<Hash>] of CPU quotas: their :periods, and in how many of them they were used up (:exhausted)
+        # @param since [String, nil] from when on, with a space before it; nil: all the time
         # @return [String, nil] a sentence or two
-        def sentence(off_s, held_s, quotas)
+        def sentence(off_s, held_s, quotas, since: nil)
           worst = quotas.select { |quota| often?(quota) }.max_by { |quota| quota[:exhausted].fdiv(quota[:periods]) }
-          said = [*(off(off_s, held_s, worst) if off_s >= [SLIGHT_S, MUCH * held_s].max), *(exhausted(worst) if worst)]
+          said = [*(off(off_s, held_s, since, worst) if off_s >= [SLIGHT_S, MUCH * held_s].max), *(exhausted(worst) if worst)]
           said.join(" ") if said.any?
         end
 
@@ -27,8 +28,8 @@ module Headway
 
         def often?(quota) = quota[:exhausted] >= [1, OFTEN * quota[:periods]].max
 
-        def off(off_s, held_s, quota)
-          "For #{Text.percent(off_s / held_s)} of the time that the GVL was held (#{Text.duration(off_s)}), the holder was on no processor" \
+        def off(off_s, held_s, since, quota)
+          "For #{Text.percent(off_s / held_s)} of the time that the GVL was held#{since} (#{Text.duration(off_s)}), the holder was on no processor" \
             "#{": other programs, a quota or threads without the GVL took it, or native code slept" unless quota}."
         end
 

@@ -90,7 +90,16 @@ module Headway
           suspended_s: seconds(sum(threads, :suspended)), off_cpu_s: seconds(sum(threads, :off_cpu)),
           idle_s: seconds(sum(@processes, :idle)),
           gc_s: seconds(@processes.sum { |process| process[:gc][1] }), wait: durations(@raw[:wait]), hold: durations(@raw[:hold]),
-          switches: { voluntary: sum(threads, :voluntary), preempted: sum(threads, :preempted) } }
+          switches: { voluntary: sum(threads, :voluntary), preempted: sum(threads, :preempted) }, since_work: since_work }
+      end
+
+      # Of the processes that did any.
+      def since_work
+        raw = @processes.filter_map { |process| process[:since_work] }
+        return if raw.empty?
+
+        wall_ns, running_ns, off_cpu_ns, gc_count, gc_ns = raw.transpose.map(&:sum)
+        { wall_s: seconds(wall_ns), running_s: seconds(running_ns), off_cpu_s: seconds(off_cpu_ns), gc_count: gc_count, gc_s: seconds(gc_ns) }
       end
 
       def durations(raw)

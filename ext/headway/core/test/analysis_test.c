@@ -123,6 +123,27 @@ TEST(a_part_is_a_mark_and_no_work)
     hw_analysis_free(&analysis);
 }
 
+/* A server boots until 200, collecting for 30 and on no processor for 40; its first request comes in a hold from 180 on. */
+TEST(what_came_since_work_began_is_told_apart)
+{
+    ANALYSE(EVENT(100, 1, RESUMED), EVENT(110, 1, GC_START), EVENT(140, 1, GC_END), EVENT(170, 1, OFF_CPU, .value = 40),
+            EVENT(170, 1, SUSPENDED), EVENT(180, 2, RESUMED), EVENT(200, 2, MARK_BEGIN, .value = 1), EVENT(1210, 2, GC_START),
+            EVENT(1215, 2, GC_END), EVENT(2220, 2, OFF_CPU, .value = 1), EVENT(2220, 2, SUSPENDED), EVENT(2230, 1, RESUMED),
+            EVENT(4290, 1, OFF_CPU, .value = 2), EVENT(4290, 1, SUSPENDED), EVENT(4300, 2, RESUMED),
+            EVENT(4305, 2, MARK_END, .value = 1), EVENT(4310, 2, SUSPENDED));
+    const struct hw_since_work *since = &analysis.processes[0].since_work;
+    CHECK(since->any);
+    CHECK_EQUAL(200, since->start_ns);
+    CHECK_EQUAL(2020 + 2060 + 10, since->running_ns);
+    CHECK_EQUAL(2000, since->off_cpu_ns);
+    CHECK_EQUAL(1, since->gc_count);
+    CHECK_EQUAL(5, since->gc_ns);
+    hw_analysis_free(&analysis);
+    ANALYSE(EVENT(100, 1, RESUMED), EVENT(110, 1, GC_START), EVENT(140, 1, GC_END), EVENT(170, 1, SUSPENDED));
+    CHECK(!analysis.processes[0].since_work.any);
+    hw_analysis_free(&analysis);
+}
+
 /* Request 1 of thread 1 becomes 7; inside it a mark of another name, and one of the same. Thread 2 waits behind request 4 of
  * thread 3, which lasts to the end. */
 TEST(work_is_what_outermost_marks_say)
@@ -297,6 +318,7 @@ TESTS(NAMED(a_wait_is_split_among_those_who_held_the_gvl), NAMED(a_hold_off_the_
       NAMED(blame_is_late_when_one_waited_long_for_it_however_many_did),
       NAMED(marks_nest_and_end_with_their_thread), NAMED(marks_beyond_the_limit_are_folded),
       NAMED(work_is_what_outermost_marks_say), NAMED(a_part_is_a_mark_and_no_work),
+      NAMED(what_came_since_work_began_is_told_apart),
       NAMED(gc_is_counted_once_however_often_it_is_told), NAMED(what_is_under_way_at_the_end_counts_as_time_only),
       NAMED(a_thread_that_resumes_takes_the_gvl_from_who_was_thought_to_have_it), NAMED(wait_buckets_are_in_order),
       NAMED(more_threads_than_are_kept_are_left_out),
