@@ -241,6 +241,28 @@ class HeadlineTest < Minitest::Test
     end
   end
 
+  ELSEWHERE = "neither running nor waiting for the GVL, which no policy changes: I/O, sleep, a lock, a wait for a connection, or native code " \
+              "without the GVL."
+  SLOW = { name: "GET /slow", count: 40, total_s: 20.0, running_s: 0.5, ready_s: 0.1, blamed_s: 0.0 }.freeze
+
+  def test_what_work_spent_without_the_gvl
+    calm = MadeTrace.new(threads: [{ name: "web", segments: [[:running, 0.5], [:suspended, 19.5]] }], work: [SLOW])
+
+    assert_equal "Only one thread ran, so nobody waited. `GET /slow` spent 97 % of its 20.0 s #{ELSEWHERE}", headline(calm)
+    assert_equal "`GET /` spent 60 % of its 10.0 s waiting for the GVL; 90 % of all waits were behind `Report#render` (app/report.rb:12), " \
+                 "at `GET /report`. #{FAIR} `GET /slow` spent 97 % of its 20.0 s #{ELSEWHERE}", headline(MadeTraces.stalled(work: [*WORK, SLOW]))
+    refute_includes headline(MadeTraces.stalled(work: [*WORK, { **SLOW, total_s: 2.0 }])), ELSEWHERE
+  end
+
+  # The thread of Ruby's timeouts, say, as it is woken for each query.
+  def test_a_wait_that_gets_no_advice_comes_after_that
+    timer = { name: "timer", segments: [[:ready, 0.02], [:suspended, 0.98]] }
+    cruncher = { name: "crunch", segments: [[:running, 0.9], [:suspended, 0.1]] }
+    said = headline(MadeTrace.new(threads: [timer, cruncher], work: [SLOW]))
+
+    assert_match(/\A`GET \/slow` spent 97 % .* without the GVL\. timer spent 2\.0 % of its time waiting; /, said)
+  end
+
   def test_work_that_computes_takes_turns
     work = [{ name: "Crunch", count: 10, total_s: 10.0, running_s: 5.0, ready_s: 4.9, blamed_s: 4.0 }]
 

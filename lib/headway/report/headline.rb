@@ -24,9 +24,13 @@ module Headway
       MOSTLY = 0.5
       # From this share of the time on, garbage collection is worth a sentence.
       MUCH_GC = 0.1
+      # Waits that get no advice come after what work did otherwise.
+      MUCH = Summary::Verdict::MUCH
+      LONG_S = Summary::Verdict::LONG_S
       SINCE_WORK = " since work began"
       IDLE = 0.02
-      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :LONG_BURST_S, :TELLING, :MOSTLY, :WAKING_S, :MUCH_GC, :SINCE_WORK, :IDLE
+      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :LONG_BURST_S, :TELLING, :MOSTLY, :WAKING_S, :MUCH_GC, :MUCH, :LONG_S,
+                       :SINCE_WORK, :IDLE
 
       # @param data [Hash] as {Trace#to_h} returns it
       # @param paths [Array<String>, nil] of its files; nil: by their names
@@ -51,16 +55,18 @@ module Headway
       def to_s
         return "The trace is empty: no thread was seen while it was recorded." if @threads.empty?
 
-        [waiting, processor_time, @stalls.sentence, collecting].compact.join(" ")
+        waits = waiting
+        [*(@slight ? [elsewhere, waits] : [waits, elsewhere]), processor_time, @stalls.sentence, collecting].compact.join(" ")
       end
 
       private
 
       def waiting
         work = complaints(@work)
-        return worked(work) if work.any? && work.sum { |kind| kind[:ready_s] } >= TELLING * @totals[:ready_s]
-
-        waiters = complaints(@threads)
+        work = [] if work.sum { |kind| kind[:ready_s] } < TELLING * @totals[:ready_s]
+        waiters = work.any? ? work : complaints(@threads)
+        @slight = waiters.any? && (@totals[:wait][:max_s] < LONG_S || waiters.none? { |row| share(row) >= MUCH })
+        return worked(work) if work.any?
         return calm if waiters.empty?
 
         blocking = waiters.reject { |thread| cpu_bound?(thread) }
@@ -131,6 +137,17 @@ module Headway
       end
 
       def quoted(kind) = kind[:name].empty? ? "work without a name" : "`#{Summary::Text.cut(kind[:name])}`"
+
+      # What no blame tells of: requests that wait for something else than the GVL.
+      def elsewhere
+        return if @work.empty? || @work.sum { |kind| elsewhere_s(kind) } < MOSTLY * @work.sum { |kind| kind[:total_s] }
+
+        kind = @work.max_by { |one| elsewhere_s(one) }
+        "#{quoted(kind)} spent #{percent(elsewhere_s(kind) / kind[:total_s])} of its #{duration(kind[:total_s])} neither running nor waiting " \
+          "for the GVL, which no policy changes: I/O, sleep, a lock, a wait for a connection, or native code without the GVL."
+      end
+
+      def elsewhere_s(kind) = [kind[:total_s] - kind[:running_s] - kind[:ready_s], 0.0].max
 
       # -- threads
 
