@@ -241,6 +241,19 @@ class HeadlineTest < Minitest::Test
     end
   end
 
+  # A request that starts fifty threads, which wait for one another.
+  def test_threads_that_work_starts_do_not_hide_it
+    crowd = (0...50).map { |i| { name: "fetch-#{i}", segments: [[:ready, 0.9], [:running, 0.01], [:suspended, 9.0]] } }
+    work = [{ name: "GET /", count: 90, total_s: 8.0, running_s: 0.5, ready_s: 4.0, blamed_s: 0.1 }]
+    since = { wall_s: 9.0, running_s: 3.0, off_cpu_s: 0.0, gc_count: 0, gc_s: 0.0 }
+
+    assert_match(/\A`GET \/` spent 50 % of its 8\.00 s waiting for the GVL/, headline(MadeTrace.new(threads: crowd, work: work, since_work: since)))
+    assert_match(/\Afetch-\d+ spent /, headline(MadeTrace.new(threads: crowd, work: work)))
+    assert_match(/\Afetch-\d+ spent /, headline(MadeTrace.new(threads: crowd, work: work, since_work: { **since, wall_s: 90.0 })))
+    rarely = [{ **work.first, ready_s: 1.0 }]
+    assert_match(/\Afetch-\d+ spent /, headline(MadeTrace.new(threads: crowd, work: rarely, since_work: since)))
+  end
+
   ELSEWHERE = "neither running nor waiting for the GVL, which no policy changes: I/O, sleep, a lock, a wait for a connection, or native code " \
               "without the GVL."
   SLOW = { name: "GET /slow", count: 40, total_s: 20.0, running_s: 0.5, ready_s: 0.1, blamed_s: 0.0 }.freeze

@@ -63,7 +63,7 @@ module Headway
 
       def waiting
         work = complaints(@work)
-        work = [] if work.sum { |kind| kind[:ready_s] } < TELLING * @totals[:ready_s]
+        work = [] unless telling?(work)
         waiters = work.any? ? work : complaints(@threads)
         @slight = waiters.any? && (@totals[:wait][:max_s] < LONG_S || waiters.none? { |row| share(row) >= MUCH })
         return worked(work) if work.any?
@@ -74,6 +74,14 @@ module Headway
 
         # Who had the GVL to themselves waited for a processor, not for one another.
         free?(waiters) ? waited(waiters) : turns(waiters) { |thread| @labels.thread(thread[:id]) }
+      end
+
+      # Of all waits it had a part that tells, or it is what the processes are there for, however many threads it starts that wait, too.
+      def telling?(work)
+        return true if work.sum { |kind| kind[:ready_s] } >= TELLING * @totals[:ready_s]
+
+        loaded = @totals[:since_work]
+        loaded && @work.sum { |kind| kind[:total_s] } >= TELLING * loaded[:wall_s] && work.any? { |kind| share(kind) >= TELLING }
       end
 
       # Threads, or kinds of work.
