@@ -9,6 +9,7 @@ import { showHistogram } from "./histogram.js"
 import { showLongest } from "./tables/longest.js"
 import { showWhom } from "./tables/whom.js"
 import { showThreads } from "./tables/threads.js"
+import { showWork } from "./tables/work.js"
 import { showMarks } from "./tables/marks.js"
 import { showProcesses } from "./tables/processes.js"
 import { showLines } from "./tables/lines.js"
@@ -17,6 +18,7 @@ import { Flame } from "./flame/flame.js"
 function show(trace) {
   showSummary(trace)
   showTotals(trace)
+  showWork(trace)
   const timeline = new Timeline(trace)
   showHistogram(trace)
   showLongest(trace, timeline)

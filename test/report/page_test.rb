@@ -179,6 +179,14 @@ class PageTest < Minitest::Test
     assert_equal ["quiet", "worker-2"], card("thread", "holder")
   end
 
+  def test_lists_work
+    work = [{ name: "GET /", count: 900, total_s: 10.0, running_s: 0.5, ready_s: 6.0, blamed_s: 0.0 },
+            { name: "", count: 20, total_s: 18.0, running_s: 6.0, ready_s: 1.0, blamed_s: 0.9 }]
+    open_page(Report::PageFixture.new(work:).tap(&:process).tap { _1.thread("web", [[:ready, 1.0], [:running, 1.0]]) })
+
+    assert_equal [["", 20, 18.0, 6.0, 1.0, 11.0, 0.9], ["GET /", 900, 10.0, 0.5, 6.0, 3.5, 0]], rows_of("Work")
+  end
+
   def test_hovering_a_wait_names_who_held_the_gvl_and_for_how_long
     open_page(Report::KnownPage.new)
     hover("quiet", 4.5)

@@ -64,6 +64,28 @@ class TextTest < Minitest::Test
     end
   end
 
+  WORK = [{ name: "GET /", count: 900, total_s: 10.0, running_s: 0.5, ready_s: 6.0, blamed_s: 0.1 },
+          { name: "GET /report|<b>", count: 20, total_s: 8.0, running_s: 6.0, ready_s: 1.0, blamed_s: 0.9 }].freeze
+
+  def test_what_work_did
+    text = report(:text, MadeTraces.stalled(work: WORK))
+
+    assert_match(/^  work +count +took +running +ready +suspended +others waited$/, text)
+    assert_match(/^  GET \/ +900 +10\.0 s +500 ms +6\.00 s +3\.50 s +100 ms$/, text)
+    assert_includes report(:markdown, MadeTraces.stalled(work: WORK)), "| `GET /report\\|<b>` | 20 | 8.00 s | 6.00 s | 1.00 s | 1.00 s | 900 ms |\n"
+    refute_match(/^  work /, report(:text, MadeTraces.stalled))
+  end
+
+  def test_the_work_that_took_longest_comes_first
+    work = (1..30).map { |i| { **WORK.first, name: i == 3 ? "" : "GET /#{i}", total_s: i.to_f, ready_s: 0.0 } }
+    [report(:text, MadeTraces.stalled(work: work)), report(:markdown, MadeTraces.stalled(work: work))].each do |text|
+      assert_operator text.index("GET /30"), :<, text.index("GET /11")
+      refute_includes text, "GET /10"
+      assert_includes text, "and 10 more that took less"
+    end
+    assert_match(/^  \(no name\) /, report(:text, MadeTraces.stalled(work: [{ **WORK.first, name: "" }])))
+  end
+
   def test_markdown
     text = report(:markdown, MadeTraces.stalled)
 

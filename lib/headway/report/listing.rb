@@ -6,6 +6,11 @@ module Headway
   module Report
     # A report in sentences and tables: what the terminal's summary and the Markdown share.
     class Listing
+      # As {Summary::Columns} takes them.
+      WORK = [["", "work", 0], ["", "count", 4], ["", "took", 0], ["", "running", 3], ["", "ready", 0], ["", "suspended", 2],
+              ["", "others waited", 1]].freeze
+      private_constant :WORK
+
       # @param document [Document]
       def initialize(document)
         @data = document.to_h
@@ -17,6 +22,12 @@ module Headway
 
       def settings(process)
         "policy #{process[:policy]}, quantum #{process[:quantum_ms] && format("%g", process[:quantum_ms])} ms, preempt #{process[:preempt]}"
+      end
+
+      def work_cells
+        @rows.work.map do |kind|
+          [kind[:name], kind[:count].to_s, *kind.values_at(:total, :running, :ready, :suspended, :blamed).map { |one| time(one) }]
+        end
       end
 
       def time(seconds) = Summary::Text.duration(seconds)

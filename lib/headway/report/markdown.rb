@@ -12,7 +12,7 @@ module Headway
 
       # @param output [IO]
       def write(output)
-        sections = [heading, totals, threads, pairs, blame, notes].reject(&:empty?)
+        sections = [heading, totals, work, threads, pairs, blame, notes].reject(&:empty?)
         output << sections.map { |lines| lines.join("\n") }.join("\n\n") << "\n"
       end
 
@@ -32,6 +32,14 @@ module Headway
         table(["recorded", "running", "ready", "suspended", "GVL free", "GC", "waits", "wait p50", "wait p99", "wait max"],
               [[*times.map { |one| time(one) }, wait[:count].to_s,
                 *spread(wait.values_at(:p50_s, :p99_s, :max_s), wait[:count])]])
+      end
+
+      def work
+        rows = work_cells.map { |name, *figures| [code(name), *figures] }
+        return [] if rows.empty?
+
+        more = @rows.more_work
+        table(WORK.map { |_, title,| title }, rows) + (more.positive? ? ["", "and #{more} more that took less"] : [])
       end
 
       def threads

@@ -9,11 +9,12 @@ module Headway
     class Rows
       MOST_PROCESSES = 10
       MOST_THREADS = 20
+      MOST_WORK = 20
       MOST_PAIRS = 10
       MOST_METHODS = 10
       # Below this share of the longest, a wait or a line of code is not worth one here.
       MINOR = 0.01
-      private_constant :MOST_PROCESSES, :MOST_THREADS, :MOST_PAIRS, :MOST_METHODS, :MINOR
+      private_constant :MOST_PROCESSES, :MOST_THREADS, :MOST_WORK, :MOST_PAIRS, :MOST_METHODS, :MINOR
 
       # @param document [Document]
       def initialize(document)
@@ -41,6 +42,19 @@ module Headway
       def more_threads
         [@data[:threads].size - MOST_THREADS, 0].max
       end
+
+      # @return [Array<Hash>] the kinds of work that took longest: :name, :count, :total, :running, :ready, :suspended, and :blamed, what
+      #   others waited for them
+      def work
+        @data[:work].max_by(MOST_WORK) { |kind| kind[:total_s] }.map do |kind|
+          total, running, ready, blamed = kind.values_at(:total_s, :running_s, :ready_s, :blamed_s)
+          { name: kind[:name].empty? ? "(no name)" : Summary::Text.cut(kind[:name]), count: kind[:count], total: total, running: running,
+            ready: ready, suspended: [total - running - ready, 0.0].max, blamed: blamed }
+        end
+      end
+
+      # @return [Integer] how many kinds {#work} leaves out
+      def more_work = [@data[:work].size - MOST_WORK, 0].max
 
       # @return [Array<Hash>] who waited for whom (:waiter, :holder), :time and :share of the waiter's waits
       def pairs

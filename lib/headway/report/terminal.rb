@@ -8,7 +8,10 @@ module Headway
     class Terminal < Listing
       # @param output [IO]
       def write(output)
-        output << [*headings, *totals, *threads(TextWidth.of_terminal(output)), *pairs, *blame, "", @data[:headline]].join("\n") << "\n"
+        room = TextWidth.of_terminal(output)
+        output << [*headings, *totals, *work(room), *threads(room), *pairs, *blame, "", @data[:headline]].join("
+") << "
+"
       end
 
       private
@@ -43,6 +46,14 @@ module Headway
 
         more = @rows.more_threads
         ["", *Summary::Table.new(rows, room: room).lines, *("  and #{more} more that waited less" if more.positive?)]
+      end
+
+      def work(room)
+        cells = work_cells
+        return [] if cells.empty?
+
+        more = @rows.more_work
+        ["", *Summary::Columns.new(WORK, cells, room: room).lines, *("  and #{more} more that took less" if more.positive?)]
       end
 
       def pairs
