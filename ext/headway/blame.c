@@ -2,8 +2,9 @@
  *
  * hw_blame_sample runs in the job (yield.c): with the GVL, on the holder. It calls rb_profile_frames, which allocates nothing and
  * checks no interrupts, and puts the stack into a table allocated beforehand. Names are looked up later, by hw_blame_resolve: in Ruby
- * methods, at the end of a thread, and in a job of its own when the recorder's writer or a client of the control socket found one
- * missing. Until then and after, the table keeps the code its frames stand for alive, and where it is: rb_gc_mark pins.
+ * methods, at the end of a thread, and in a job of its own: when the recorder's writer or a client of the control socket found one
+ * missing, and at once for a flight recorder, which has no writer, and whose dump may be asked for when nobody runs who could look them
+ * up. Until then and after, the table keeps the code its frames stand for alive, and where it is: rb_gc_mark pins.
  *
  * The tables of stacks and strings are changed with the GVL of the main Ractor; threads of others never get here. */
 #include "binding.h"
@@ -35,6 +36,7 @@ hw_blame_sample(const struct hw_thread *record, uint64_t weight_ns, uint64_t now
     uint32_t stack = hw_stacks_add(&hw_stacks, codes, lines, depth > 0 ? (unsigned)depth : 0, weight_ns);
     if (stack) hw_feed_aside(&hw_runtime, HW_TRACE_BLAME, record->number, stack, now);
     hw_runtime.recorder.folded = hw_stacks.folded;
+    if (stack && hw_recording(&hw_runtime.recorder) && hw_runtime.recorder.set.flight) hw_names_ask();
 }
 
 /* -- names -------------------------------------------------------------------------------------------------------------- */

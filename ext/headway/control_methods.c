@@ -36,6 +36,12 @@ trigger(void)
     rb_postponed_job_trigger(job);
 }
 
+void
+hw_names_ask(void)
+{
+    hw_teller_ask(&hw_control.teller);
+}
+
 /* Native.control_open(directory, headway, ruby, command, cpus, quota_path) -> nil, or why it can't */
 static VALUE
 control_open(VALUE self, VALUE directory, VALUE headway, VALUE ruby, VALUE command, VALUE cpus, VALUE quota_path)

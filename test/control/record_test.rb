@@ -74,6 +74,24 @@ class ControlRecordTest < Minitest::Test
     assert_match(/mode     flight\nfile     none\n/, record(pid, "stop").out)
   end
 
+  # Who asks for a dump does so when the stall is over: then nobody runs who could tell Ruby's names.
+  def test_a_dump_of_a_process_that_sleeps_names_the_code_that_held_others_up
+    pid = program(<<~RUBY).pid
+      Headway::Recorder.start(mode: :flight)
+      io = Thread.new { 20.times { sleep 0.005 } }
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      def held_it(till) = (Integer.sqrt(2) until now > till)
+      held_it(now + 0.5)
+      io.join
+      ready
+      sleep
+    RUBY
+    await("sleep") { stats(@programs.last.socket)[:threads].none? { |thread| %w[running ready].include?(thread[:state]) } }
+    assert_quiet_success cli("ctl", pid, "dump", other)
+
+    assert_includes trace(other)[:blame][:frames].map { |frame| frame[:method] }, "Object#held_it"
+  end
+
   def test_what_cannot_be_dumped_at_a_stop_is_kept_until_the_next
     pid = program("ready; sleep").pid
     Dir.mkdir(gone = File.join(@directory, "gone"))
