@@ -135,8 +135,8 @@ module Headway
         lock_again(mutex) unless mutex.owned?
       end
 
-      # Who calls our caller: Mutex#sleep, which ConditionVariable#wait calls, or one of those that lock.
-      def locked_before?(caller) = caller.base_label == "sleep"
+      # Who calls our caller: Mutex#sleep, ConditionVariable#wait, which up to Ruby 3.4 calls that one, or one of those that lock.
+      def locked_before?(caller) = %w[sleep wait].include?(caller.base_label)
 
       # As without a scheduler, but that {#unblock} ends it.
       def wait_aside(timeout)
