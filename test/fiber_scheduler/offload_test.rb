@@ -66,6 +66,7 @@ class FiberSchedulerOffloadTest < Minitest::Test
         break if pool.stats[:queued] == 0 # the worker was not so quick as to know of one only
 
         gate << true
+        sleep 0.001 until gate.num_waiting == 0 && pool.stats[:queued] == 0 # it may be long in waking, and stand at the gate till then
       end
       2.times { |number| Fiber.schedule { values << pool.run { number } } }
       assert_equal 2, pool.stats[:queued]
