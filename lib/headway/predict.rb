@@ -21,6 +21,7 @@ module Headway
     end
 
     autoload :Span, File.expand_path("predict/span", __dir__)
+    autoload :Parallel, File.expand_path("predict/parallel", __dir__)
     autoload :Figures, File.expand_path("predict/figures", __dir__)
     autoload :Grounds, File.expand_path("predict/grounds", __dir__)
     autoload :Grid, File.expand_path("predict/grid", __dir__)

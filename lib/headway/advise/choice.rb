@@ -34,7 +34,8 @@ module Headway
         @workload = workload
         @slos = slos
         @options = options
-        looks = candidates.settings.map { |setting| Predict::Figures.new(workload, setting, replications: 0, **options) }.reject(&:refusal)
+        looks = Predict::Parallel.map(candidates.settings) { |setting| Predict::Figures.new(workload, setting, replications: 0, **options) }
+        looks.reject!(&:refusal)
         @meeting = looks.reject(&:overloaded?).select { |figures| meets?(figures) }
         @possible = @meeting.any? || slos.empty? && looks.any? { |figures| !figures.overloaded? }
         order = @possible ? ranked(@meeting, candidates.current) : closest(looks, candidates.current)

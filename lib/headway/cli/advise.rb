@@ -79,6 +79,7 @@ module Headway
         def choice(workload, options, processes_most)
           rate = options[:rate] ? options[:rate].first : Headway::Predict.recorded_rate(workload)
           candidates = Headway::Advise::Candidates.new(workload, rate:, processes_most:, threads_most: options[:threads], cores: options[:cores])
+          CLI.say("simulating #{candidates.settings.size} settings, which may take a minute or two") if $stderr.tty?
           Headway::Advise::Choice.new(workload, candidates, options[:slos], **options.slice(:cores))
         end
       end
