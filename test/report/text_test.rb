@@ -64,6 +64,20 @@ class TextTest < Minitest::Test
     end
   end
 
+  # As of a line that calls hundreds of methods for some milliseconds each.
+  def test_a_line_is_one_whatever_it_was_calling
+    frames = [["Report#render", "app/report.rb", 12], ["Array#each", "", 0], ["String#encode", "", 0], ["Report#draw", "app/report.rb", 30]]
+             .map { |method, file, line| { method: method, file: file, line: line } }
+    said = { [[1, 0.6], [2, 0.4]] => " (mostly in Array#each)", [[1, 0.4], [2, 0.3], [nil, 0.3]] => " (in Array#each and 2 more)",
+             [[nil, 0.6], [2, 0.4]] => "", [[2, 0.6]] => " (in String#encode)" }
+    said.each do |leaves, rest|
+      stacks = leaves.map { |leaf, weight_s| { thread: 1, frames: [*leaf, 0], weight_s: weight_s, samples: 1 } }
+      text = report(:text, MadeTraces.stalled(frames: frames, stacks: [*stacks, { thread: 1, frames: [3], weight_s: 0.1, samples: 1 }]))
+
+      assert_equal ["Report#render app/report.rb:12#{rest}", "Report#draw app/report.rb:30"], text.lines.grep(/%  Report#/).map { |line| line[/Report#.*/] }
+    end
+  end
+
   WORK = [{ name: "GET /", count: 900, total_s: 10.0, running_s: 0.5, ready_s: 6.0, blamed_s: 0.1 },
           { name: "GET /report|<b>", count: 20, total_s: 8.0, running_s: 6.0, ready_s: 1.0, blamed_s: 0.9 }].freeze
 

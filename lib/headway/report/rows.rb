@@ -14,7 +14,9 @@ module Headway
       MOST_METHODS = 10
       # Below this share of the longest, a wait or a line of code is not worth one here.
       MINOR = 0.01
-      private_constant :MOST_PROCESSES, :MOST_THREADS, :MOST_WORK, :MOST_PAIRS, :MOST_METHODS, :MINOR
+      # Of a line's time, in one method it calls.
+      MAINLY = 0.5
+      private_constant :MOST_PROCESSES, :MOST_THREADS, :MOST_WORK, :MOST_PAIRS, :MOST_METHODS, :MINOR, :MAINLY
 
       # @param document [Document]
       def initialize(document)
@@ -66,26 +68,36 @@ module Headway
         end
       end
 
-      # @return [Array<Hash>] the very lines that held the GVL while others waited: :line, :time, :share
+      # @return [Array<Hash>] the very lines of the program that held the GVL while others waited, and what they were calling: :line, :time,
+      #   :share
       def blame
         all = @data[:blame][:weight_s]
-        behind = Behind.new(@data)
-        times = Hash.new(0.0)
-        @data[:blame][:stacks].each { |stack| times[line(stack, behind.telling(stack))] += stack[:weight_s] }
+        called = called_by_line
+        times = called.transform_values { |leaves| leaves.values.sum }
         least = MINOR * (times.values.max || 0.0)
         times.select { |_, time| time.positive? && time >= least }.max_by(MOST_METHODS, &:last).map do |line, time|
-          { line: line, time: time, share: all.positive? ? time / all : 0.0 }
+          { line: "#{line}#{calling(called[line], time)}", time: time, share: all.positive? ? time / all : 0.0 }
         end
       end
 
       private
 
-      # The program's line, and what it was calling.
-      def line(stack, frame)
-        return "unknown code" unless frame
+      # @return [Hash] of each line the methods it was in, with their times; "": none but its own
+      def called_by_line
+        behind = Behind.new(@data)
+        @data[:blame][:stacks].each_with_object(Hash.new { |lines, line| lines[line] = Hash.new(0.0) }) do |stack, lines|
+          frame = behind.telling(stack)
+          leaf = @data[:blame][:frames][stack[:frames].first]
+          lines[frame ? Labels.frame(frame) : "unknown code"][leaf.equal?(frame) ? "" : Labels.method_of(leaf)] += stack[:weight_s]
+        end
+      end
 
-        leaf = @data[:blame][:frames][stack[:frames].first]
-        leaf.equal?(frame) ? Labels.frame(frame) : "#{Labels.frame(frame)} (in #{Labels.method_of(leaf)})"
+      def calling(leaves, time)
+        most, its = leaves.max_by(&:last)
+        return "" if most.empty?
+        return " (in #{most})" if leaves.one?
+
+        its >= MAINLY * time ? " (mostly in #{most})" : " (in #{most} and #{leaves.size - 1} more)"
       end
 
       def spread(figures)
