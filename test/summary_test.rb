@@ -140,11 +140,11 @@ class SummaryTest < Minitest::Test
   # Regexps, digests and the like in C: under any policy as long as one takes, but on stock Ruby as long as ten do (ten: TimeSliceTest).
   def test_no_policy_helps_against_code_that_heeds_no_interrupt_for_as_long_as_that_takes
     threads = [thread("io", running: 0.5, ready: 4.1, suspended: 5.4, caused: 0.0), thread("digest", running: 9.0, suspended: 0.1, caused: 4.1)]
-    once = " With --policy fair it would go first as soon as one is heeded"
+    once = " With --policy fair it would go after one such time, not after several"
 
     { fair: "\n", observe: "#{once}.\n", quantum: "#{once}.\n" }.each do |policy, rest|
       text = summary(threads, policy: policy, late: 0.8)
-      assert_match(/^io waited 41 % .*; digest kept others waiting most \(4\.10 s\)\. No policy makes that give way: /, text)
+      assert_match(/^io waited 41 % .*; digest kept others waiting most \(4\.10 s\)\. No policy cuts that short: /, text)
       assert_operator text, :end_with?, "(native code that keeps the GVL, a garbage collection, or no processor to run on).#{rest}"
     end
     assert_operator summary(threads, policy: :observe, late: 0.8, many_to_many: true), :end_with?,

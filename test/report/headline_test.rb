@@ -81,10 +81,10 @@ class HeadlineTest < Minitest::Test
 
   def test_what_heeds_no_interrupt_gives_way_under_no_policy
     stacks = MadeTraces.stalled.to_h[:blame][:stacks].map { |stack| stack.merge(late_s: 0.8 * stack[:weight_s]) }
-    deaf = "No policy makes that give way: for 50 ms and longer it heeded no interrupt (native code that keeps the GVL, " \
+    deaf = "No policy cuts that short: for 50 ms and longer at a time it heeded no interrupt (native code that keeps the GVL, " \
            "a garbage collection, or no processor to run on)."
 
-    once = " With policy fair it would go first as soon as one is heeded: `headway run --policy fair -- ruby app.rb`."
+    once = " With policy fair it would go after one such time, not after several: `headway run --policy fair -- ruby app.rb`."
 
     { "fair" => "", "observe" => once, "quantum" => once }.each do |policy, rest|
       [[], WORK].each do |work|
@@ -252,6 +252,19 @@ class HeadlineTest < Minitest::Test
     assert_match(/\Afetch-\d+ spent /, headline(MadeTrace.new(threads: crowd, work: work, since_work: { **since, wall_s: 90.0 })))
     rarely = [{ **work.first, ready_s: 1.0 }]
     assert_match(/\Afetch-\d+ spent /, headline(MadeTrace.new(threads: crowd, work: rarely, since_work: since)))
+  end
+
+  # Whatever the policy: then it decides who goes first, not how much is done.
+  def test_a_process_that_does_all_it_can
+    since = { wall_s: 10.0, running_s: 9.3, off_cpu_s: 0.4, gc_count: 0, gc_s: 0.0 }
+    full = "The GVL was held for 93 % of the time since work began, which is all that one process can do: more of them do more."
+
+    assert_operator headline(MadeTraces.stalled(work: WORK, since_work: since)), :end_with?, "#{FAIR} #{full}"
+    [{ **since, running_s: 8.9 }, { **since, off_cpu_s: 3.0 }, nil].each do |other|
+      refute_includes headline(MadeTraces.stalled(work: WORK, since_work: other)), "all that one process"
+    end
+    calm = MadeTrace.new(threads: [{ name: "web", segments: [[:running, 9.5], [:suspended, 0.5]] }], since_work: since)
+    refute_includes headline(calm), "all that one process"
   end
 
   ELSEWHERE = "neither running nor waiting for the GVL, which no policy changes: I/O, sleep, a lock, a wait for a connection, or native code " \

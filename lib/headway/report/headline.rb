@@ -22,6 +22,8 @@ module Headway
       TELLING = 0.25
       # Of a wait, what no policy changes: from here on there is none to recommend.
       MOSTLY = 0.5
+      # Who held the GVL for so much of the time had no more to give.
+      FULL = 0.9
       # From this share of the time on, garbage collection is worth a sentence.
       MUCH_GC = 0.1
       # Waits that get no advice come after what work did otherwise.
@@ -29,7 +31,7 @@ module Headway
       LONG_S = Summary::Verdict::LONG_S
       SINCE_WORK = " since work began"
       IDLE = 0.02
-      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :LONG_BURST_S, :TELLING, :MOSTLY, :WAKING_S, :MUCH_GC, :MUCH, :LONG_S,
+      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :LONG_BURST_S, :TELLING, :MOSTLY, :WAKING_S, :FULL, :MUCH_GC, :MUCH, :LONG_S,
                        :SINCE_WORK, :IDLE
 
       # @param data [Hash] as {Trace#to_h} returns it
@@ -56,7 +58,7 @@ module Headway
         return "The trace is empty: no thread was seen while it was recorded." if @threads.empty?
 
         waits = waiting
-        [*(@slight ? [elsewhere, waits] : [waits, elsewhere]), processor_time, @stalls.sentence, collecting].compact.join(" ")
+        [*(@complaint == :slight ? [elsewhere, waits] : [waits, (full if @complaint), elsewhere]), processor_time, @stalls.sentence, collecting].compact.join(" ")
       end
 
       private
@@ -65,7 +67,7 @@ module Headway
         work = complaints(@work)
         work = [] unless telling?(work)
         waiters = work.any? ? work : complaints(@threads)
-        @slight = waiters.any? && (@totals[:wait][:max_s] < LONG_S || waiters.none? { |row| share(row) >= MUCH })
+        @complaint = (much?(waiters) ? :much : :slight if waiters.any?)
         return worked(work) if work.any?
         return calm if waiters.empty?
 
@@ -75,6 +77,8 @@ module Headway
         # Who had the GVL to themselves waited for a processor, not for one another.
         free?(waiters) ? waited(waiters) : turns(waiters) { |thread| @labels.thread(thread[:id]) }
       end
+
+      def much?(waiters) = @totals[:wait][:max_s] >= LONG_S && waiters.any? { |row| share(row) >= MUCH }
 
       # Of all waits it had a part that tells, or it is what the processes are there for, however many threads it starts that wait, too.
       def telling?(work)
@@ -145,6 +149,14 @@ module Headway
       end
 
       def quoted(kind) = kind[:name].empty? ? "work without a name" : "`#{Summary::Text.cut(kind[:name])}`"
+
+      # Then turns are all that a policy changes: who goes first, not how much is done.
+      def full
+        wall_s, running_s, off_cpu_s = @totals[:since_work]&.values_at(:wall_s, :running_s, :off_cpu_s)
+        return if wall_s.nil? || running_s < FULL * wall_s || off_cpu_s > TELLING * running_s
+
+        "The GVL was held for #{percent(running_s / wall_s)} of the time since work began, which is all that one process can do: more of them do more."
+      end
 
       # What no blame tells of: requests that wait for something else than the GVL.
       def elsewhere

@@ -29,11 +29,11 @@ module Headway
       UNDER_FAIR = "Policy fair is on already: of a recording (--record FILE), headway advise FILE says whether more processes help."
       private_constant :CAUSED, :DEAF, :UNDER_FAIR
       # What a report says then, too.
-      NATIVE_CODE = "No policy makes that give way: for 50 ms and longer it heeded no interrupt (native code that keeps the GVL, " \
+      NATIVE_CODE = "No policy cuts that short: for 50 ms and longer at a time it heeded no interrupt (native code that keeps the GVL, " \
                     "a garbage collection, or no processor to run on)."
       # How fair would let a thread go then. CRuby takes 10 ms off a slice for each interrupt that is heeded, so that ten pieces of native
       # code in a row, however long, keep others waiting; under fair it is one.
-      ONCE_HEEDED = "first as soon as one is heeded"
+      ONCE_HEEDED = "after one such time, not after several"
 
       # @param rows [Array<Hash>] of threads, or of work
       # @param waited [Symbol] the key of how long each waited
