@@ -124,17 +124,19 @@ module Headway
         return unless summary_wanted?(stats, started_in)
 
         cpu_s = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
-        summary = Summary.new(stats, :cpu_s => cpu_s, :quota => @quota && @quota.use, :notices => Headway.notices + event_loops,
+        summary = Summary.new(stats, :cpu_s => cpu_s, :quota => @quota && @quota.use, :notices => Headway.notices + untold,
                                      :many_to_many => Platform.many_to_many?)
         STDERR.write(summary.to_s(:room => TextWidth.of_terminal(STDERR)))
       rescue IOError, SystemCallError
         nil # stderr is gone
       end
 
-      # Whoever waits there waits for no GVL, so that statistics have nothing of it.
-      def event_loops
-        loops = defined?(::Async::Scheduler) || !Headway.autoload?(:FiberScheduler)
-        loops ? ["what kept an event loop, only a recording tells: --record FILE"] : []
+      # A summary is of threads and their waits for the GVL.
+      def untold
+        kinds = []
+        kinds << "what requests and jobs did" unless Headway.autoload?(:Work)
+        kinds << "what kept an event loop" if defined?(::Async::Scheduler) || !Headway.autoload?(:FiberScheduler)
+        kinds.map { |kind| "#{kind}, a recording tells: --record FILE" }
       end
 
       # The command itself always prints one, and so does every Ruby it started, package tools excepted. A forked child
