@@ -189,7 +189,7 @@ marks_array(const struct hw_analysis *analysis)
     return marks;
 }
 
-/* [name, count, time, time running, time ready, weight of blame] */
+/* [name, count, time, time running, time ready, time computing without the GVL, weight of blame] */
 static VALUE
 works_array(const struct hw_analysis *analysis)
 {
@@ -198,8 +198,8 @@ works_array(const struct hw_analysis *analysis)
         const struct hw_analysed_work *work = &analysis->works[i];
         if (work->count == 0) continue; /* all of it got a better name */
         VALUE name = hw_trace_text(hw_tables_string(&analysis->processes[work->process].tables, work->string));
-        rb_ary_push(works, rb_ary_new_from_args(6, name, ULL2NUM(work->count), ULL2NUM(work->time_ns), ULL2NUM(work->running_ns),
-                                                ULL2NUM(work->ready_ns), ULL2NUM(work->blamed_ns)));
+        rb_ary_push(works, rb_ary_new_from_args(7, name, ULL2NUM(work->count), ULL2NUM(work->time_ns), ULL2NUM(work->running_ns),
+                                                ULL2NUM(work->ready_ns), ULL2NUM(work->computed_ns), ULL2NUM(work->blamed_ns)));
     }
     return works;
 }

@@ -62,7 +62,7 @@ class HeadlineTest < Minitest::Test
     assert_equal "late spent 100 % of its 600 ms under load waiting; 67 % of that with the GVL free, as the system let it run late. " \
                  "No policy helps there, but more processor time does: other programs, a quota or threads without the GVL took it.", headline(trace)
 
-    work = [{ name: "GET /", count: 30, total_s: 1.0, running_s: 0.1, ready_s: 0.5, blamed_s: 0.0 }]
+    work = [{ name: "GET /", count: 30, total_s: 1.0, running_s: 0.1, ready_s: 0.5, computed_s: 0.0, blamed_s: 0.0 }]
 
     assert_equal "`GET /` spent 50 % of its 1.00 s waiting for the GVL; 67 % of all waits were with the GVL free, " \
                  "as the system let threads run late. No policy helps there, but more processor time does: " \
@@ -72,7 +72,7 @@ class HeadlineTest < Minitest::Test
   # It is woken a thousand times, 100 µs each.
   def test_waking_is_nothing_to_complain_of
     woken = { name: "woken", segments: [[:ready, 0.0001], [:running, 0.0001], [:suspended, 0.01]] * 1000 }
-    work = [{ name: "GET /", count: 1000, total_s: 1.0, running_s: 0.1, ready_s: 0.1, blamed_s: 0.0 }]
+    work = [{ name: "GET /", count: 1000, total_s: 1.0, running_s: 0.1, ready_s: 0.1, computed_s: 0.0, blamed_s: 0.0 }]
     trace = MadeTrace.new(threads: [woken, { name: "idle", segments: [[:running, 0.01], [:suspended, 9.0]] }])
 
     assert_match(/\AThe program was idle: /, headline(trace))
@@ -147,7 +147,7 @@ class HeadlineTest < Minitest::Test
     trace = MadeTrace.new(threads: [busy, { name: "idle", segments: [[:running, 0.01], [:suspended, 2.99]] }])
 
     assert_match(/\Abusy spent 50 % of its time waiting; 100 % of that with the GVL free, .* No policy helps there/, headline(trace))
-    work = [{ name: "GET /", count: 3, total_s: 3.0, running_s: 1.5, ready_s: 1.5, blamed_s: 0.0 }]
+    work = [{ name: "GET /", count: 3, total_s: 3.0, running_s: 1.5, ready_s: 1.5, computed_s: 0.0, blamed_s: 0.0 }]
     assert_match(/\A`GET \/` spent 50 % of its 3\.00 s waiting for the GVL; 100 % of all waits were with the GVL free/,
                  Headway::Report::Headline.of(trace.to_h.merge(work: work)))
   end
@@ -222,8 +222,8 @@ class HeadlineTest < Minitest::Test
                  headline(MadeTrace.new(threads: [brief, hog]))
   end
 
-  WORK = [{ name: "GET /", count: 900, total_s: 10.0, running_s: 0.5, ready_s: 6.0, blamed_s: 0.1 },
-          { name: "GET /report", count: 20, total_s: 8.0, running_s: 6.0, ready_s: 1.0, blamed_s: 0.9 }].freeze
+  WORK = [{ name: "GET /", count: 900, total_s: 10.0, running_s: 0.5, ready_s: 6.0, computed_s: 0.0, blamed_s: 0.1 },
+          { name: "GET /report", count: 20, total_s: 8.0, running_s: 6.0, ready_s: 1.0, computed_s: 0.0, blamed_s: 0.9 }].freeze
 
   # Threads of a pool are all alike; what they were at is not.
   def test_work_says_more_than_threads
@@ -244,7 +244,7 @@ class HeadlineTest < Minitest::Test
   # A request that starts fifty threads, which wait for one another.
   def test_threads_that_work_starts_do_not_hide_it
     crowd = (0...50).map { |i| { name: "fetch-#{i}", segments: [[:ready, 0.9], [:running, 0.01], [:suspended, 9.0]] } }
-    work = [{ name: "GET /", count: 90, total_s: 8.0, running_s: 0.5, ready_s: 4.0, blamed_s: 0.1 }]
+    work = [{ name: "GET /", count: 90, total_s: 8.0, running_s: 0.5, ready_s: 4.0, computed_s: 0.0, blamed_s: 0.1 }]
     since = { wall_s: 9.0, running_s: 3.0, off_cpu_s: 0.0, gc_count: 0, gc_s: 0.0 }
 
     assert_match(/\A`GET \/` spent 50 % of its 8\.00 s waiting for the GVL/, headline(MadeTrace.new(threads: crowd, work: work, since_work: since)))
@@ -260,7 +260,7 @@ class HeadlineTest < Minitest::Test
     full = "The GVL was held for 93 % of the time since work began, which is all that one process can do: more of them do more."
 
     assert_operator headline(MadeTraces.stalled(work: WORK, since_work: since)), :end_with?, "#{FAIR} #{full}"
-    [{ **since, running_s: 8.9 }, { **since, off_cpu_s: 3.0 }, nil].each do |other|
+    [{ **since, running_s: 8.9 }, { **since, off_cpu_s: 3.0 }, { **since, wall_s: 0.9, running_s: 0.9 }, nil].each do |other|
       refute_includes headline(MadeTraces.stalled(work: WORK, since_work: other)), "all that one process"
     end
     calm = MadeTrace.new(threads: [{ name: "web", segments: [[:running, 9.5], [:suspended, 0.5]] }], since_work: since)
@@ -269,7 +269,7 @@ class HeadlineTest < Minitest::Test
 
   ELSEWHERE = "neither running nor waiting for the GVL, which no policy changes: I/O, sleep, a lock, a wait for a connection, or native code " \
               "without the GVL."
-  SLOW = { name: "GET /slow", count: 40, total_s: 20.0, running_s: 0.5, ready_s: 0.1, blamed_s: 0.0 }.freeze
+  SLOW = { name: "GET /slow", count: 40, total_s: 20.0, running_s: 0.5, ready_s: 0.1, computed_s: 0.0, blamed_s: 0.0 }.freeze
 
   def test_what_work_spent_without_the_gvl
     calm = MadeTrace.new(threads: [{ name: "web", segments: [[:running, 0.5], [:suspended, 19.5]] }], work: [SLOW])
@@ -278,6 +278,16 @@ class HeadlineTest < Minitest::Test
     assert_equal "`GET /` spent 60 % of its 10.0 s waiting for the GVL; 90 % of all waits were behind `Report#render` (app/report.rb:12), " \
                  "at `GET /report`. #{FAIR} `GET /slow` spent 97 % of its 20.0 s #{ELSEWHERE}", headline(MadeTraces.stalled(work: [*WORK, SLOW]))
     refute_includes headline(MadeTraces.stalled(work: [*WORK, { **SLOW, total_s: 2.0 }])), ELSEWHERE
+  end
+
+  # As of logins, whose passwords are hashed in native code.
+  def test_what_work_computed_without_the_gvl
+    login = { **SLOW, name: "POST /login", computed_s: 4.0 }
+    said = "`POST /login` spent 97 % of its 20.0 s neither running nor waiting for the GVL, which no policy changes: for 4.00 s of that it " \
+           "computed without the GVL; the rest is a wait for a processor, I/O, sleep, or a lock."
+
+    assert_operator headline(MadeTraces.single(work: [login])), :end_with?, " #{said}"
+    assert_operator headline(MadeTraces.single(work: [{ **login, computed_s: 1.9 }])), :end_with?, ELSEWHERE
   end
 
   # The thread of Ruby's timeouts, say, as it is woken for each query.
@@ -290,7 +300,7 @@ class HeadlineTest < Minitest::Test
   end
 
   def test_work_that_computes_takes_turns
-    work = [{ name: "Crunch", count: 10, total_s: 10.0, running_s: 5.0, ready_s: 4.9, blamed_s: 4.0 }]
+    work = [{ name: "Crunch", count: 10, total_s: 10.0, running_s: 5.0, ready_s: 4.9, computed_s: 0.0, blamed_s: 4.0 }]
 
     assert_match(/\AOnly work that computes waited, and for its like \(`Crunch`: 49 % of its time\): one GVL is one CPU/,
                  headline(MadeTraces.stalled(work: work)))

@@ -180,8 +180,8 @@ class PageTest < Minitest::Test
   end
 
   def test_lists_work
-    work = [{ name: "GET /", count: 900, total_s: 10.0, running_s: 0.5, ready_s: 6.0, blamed_s: 0.0 },
-            { name: "", count: 20, total_s: 18.0, running_s: 6.0, ready_s: 1.0, blamed_s: 0.9 }]
+    work = [{ name: "GET /", count: 900, total_s: 10.0, running_s: 0.5, ready_s: 6.0, computed_s: 0.0, blamed_s: 0.0 },
+            { name: "", count: 20, total_s: 18.0, running_s: 6.0, ready_s: 1.0, computed_s: 0.0, blamed_s: 0.9 }]
     open_page(Report::PageFixture.new(work:).tap(&:process).tap { _1.thread("web", [[:ready, 1.0], [:running, 1.0]]) })
 
     assert_equal [["", 20, 18.0, 6.0, 1.0, 11.0, 0.9], ["GET /", 900, 10.0, 0.5, 6.0, 3.5, 0]], rows_of("Work")

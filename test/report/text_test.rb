@@ -78,8 +78,8 @@ class TextTest < Minitest::Test
     end
   end
 
-  WORK = [{ name: "GET /", count: 900, total_s: 10.0, running_s: 0.5, ready_s: 6.0, blamed_s: 0.1 },
-          { name: "GET /report|<b>", count: 20, total_s: 8.0, running_s: 6.0, ready_s: 1.0, blamed_s: 0.9 }].freeze
+  WORK = [{ name: "GET /", count: 900, total_s: 10.0, running_s: 0.5, ready_s: 6.0, computed_s: 0.0, blamed_s: 0.1 },
+          { name: "GET /report|<b>", count: 20, total_s: 8.0, running_s: 6.0, ready_s: 1.0, computed_s: 0.0, blamed_s: 0.9 }].freeze
 
   def test_what_work_did
     text = report(:text, MadeTraces.stalled(work: WORK))

@@ -34,7 +34,7 @@
 /* What a thread is at; with depth 0 what it was at last, done: and the sums below have it. Until then times are as of its begin. */
 struct hw_thread_work {
     uint32_t string, depth; /* depth: of marks of this very name */
-    uint64_t time_ns, running_ns, ready_ns, blamed_ns;
+    uint64_t time_ns, running_ns, ready_ns, computed_ns, blamed_ns;
     bool done;
 };
 
@@ -47,6 +47,10 @@ struct hw_analysed_thread {
     uint64_t time_ns[HW_STATE_COUNT];
     uint64_t off_cpu_ns;      /* of its running time, it was on no processor */
     uint64_t hold_off_cpu_ns; /* of the hold that is ending */
+    uint32_t cpu_us;          /* its CPU clock as last read; 0: never */
+    uint64_t cpu_read_ns;     /* when that was */
+    uint64_t cpu_held_ns;     /* what it ran since, on a processor */
+    uint64_t computed_ns;     /* what it computed without the GVL */
     struct hw_durations wait, hold; /* those that ended */
     uint64_t voluntary, preempted;
     struct hw_number_map caused;    /* waiting thread -> how long it waited while this one held the GVL */
@@ -95,7 +99,7 @@ struct hw_analysed_mark {
 /* The outermost marks of one name. */
 struct hw_analysed_work {
     uint32_t process, string;
-    uint64_t count, time_ns, running_ns, ready_ns;
+    uint64_t count, time_ns, running_ns, ready_ns, computed_ns;
     uint64_t blamed_ns; /* weight of the blame samples in it */
 };
 

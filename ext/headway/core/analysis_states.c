@@ -72,7 +72,10 @@ account(struct hw_pass *pass, uint32_t index)
     uint64_t off_cpu_ns = hw_earlier_ns(t->hold_off_cpu_ns, spent_ns);
     t->time_ns[t->state] += spent_ns;
     t->off_cpu_ns += off_cpu_ns;
-    if (t->state == HW_RUNNING) hold_since_work(pass, spent_ns, off_cpu_ns);
+    if (t->state == HW_RUNNING) {
+        hold_since_work(pass, spent_ns, off_cpu_ns);
+        t->cpu_held_ns += spent_ns - off_cpu_ns;
+    }
     t->hold_off_cpu_ns = 0;
     if (pass->analysis->lanes &&
         !hw_lane_add(&t->lane, (uint8_t)lane_states[t->state], hw_pass_lane_time_ns(pass, t->since_ns),
@@ -175,6 +178,19 @@ end_of_hold(struct hw_pass *pass, uint32_t index, bool preempted)
     enter(pass, index, preempted ? HW_READY : HW_SUSPENDED);
 }
 
+/* What its clock gained beyond what it ran it computed without the GVL; what is less than this is the way into a system call and back. */
+#define COMPUTED_LEAST_NS (50 * HW_NS_PER_US)
+
+static void
+read_cpu(struct hw_pass *pass, struct hw_analysed_thread *t, uint32_t cpu_us)
+{
+    uint64_t gained_ns = (uint64_t)(cpu_us - t->cpu_us) * HW_NS_PER_US, computed_ns = hw_elapsed_ns(t->cpu_held_ns, gained_ns);
+    if (t->cpu_us != 0 && computed_ns >= COMPUTED_LEAST_NS) t->computed_ns += hw_earlier_ns(computed_ns, pass->now_ns - t->cpu_read_ns);
+    t->cpu_us = cpu_us;
+    t->cpu_read_ns = pass->now_ns;
+    t->cpu_held_ns = 0;
+}
+
 static void
 thread_event(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *event)
 {
@@ -188,6 +204,7 @@ thread_event(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *
         if (event->value < HW_STATE_COUNT) enter(pass, index, (enum hw_state)event->value);
         break;
       case HW_TRACE_BLAME: hw_pass_blame(pass, index, event->value); break;
+      case HW_TRACE_CPU: read_cpu(pass, thread(pass, index), event->value); break;
       case HW_TRACE_OFF_CPU:
         if (thread(pass, index)->state == HW_RUNNING) thread(pass, index)->hold_off_cpu_ns = event->value * HW_NS_PER_US;
         break;
@@ -217,7 +234,7 @@ void
 hw_pass_event(struct hw_pass *pass, const struct hw_trace_event *event)
 {
     pass->process->events++;
-    if (event->kind == 0 || event->kind == HW_TRACE_CPU || event->kind > HW_TRACE_OFF_CPU) return;
+    if (event->kind == 0 || event->kind > HW_TRACE_OFF_CPU) return;
     advance(pass, event->time_ns);
     if (event->kind == HW_TRACE_GC_START || event->kind == HW_TRACE_GC_END) {
         hw_pass_gc(pass, event->kind == HW_TRACE_GC_START);

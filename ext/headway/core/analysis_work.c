@@ -32,6 +32,7 @@ count(struct hw_pass *pass, const struct hw_thread_work *done, int times)
     work->time_ns += factor * done->time_ns;
     work->running_ns += factor * done->running_ns;
     work->ready_ns += factor * done->ready_ns;
+    work->computed_ns += factor * done->computed_ns;
     work->blamed_ns += factor * done->blamed_ns;
 }
 
@@ -50,6 +51,7 @@ finish(struct hw_pass *pass, struct hw_analysed_thread *thread, uint64_t running
     work->time_ns = pass->now_ns - work->time_ns;
     work->running_ns = running_ns - work->running_ns;
     work->ready_ns = thread->time_ns[HW_READY] - work->ready_ns;
+    work->computed_ns = thread->computed_ns - work->computed_ns;
     work->done = true;
     count(pass, work, 1);
 }
@@ -64,7 +66,7 @@ begin(struct hw_pass *pass, struct hw_analysed_thread *thread, uint32_t string)
     }
     if (!pass->process->since_work.any) pass->process->since_work = (struct hw_since_work){ .any = true, .start_ns = pass->now_ns };
     *work = (struct hw_thread_work){ .string = string, .depth = 1, .time_ns = pass->now_ns, .running_ns = running_ns(pass, thread),
-                                     .ready_ns = thread->time_ns[HW_READY] };
+                                     .ready_ns = thread->time_ns[HW_READY], .computed_ns = thread->computed_ns };
 }
 
 static void

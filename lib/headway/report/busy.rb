@@ -5,6 +5,8 @@ module Headway
     # What times are a share of. A server that nobody calls is idle, and so are its threads: of the whole time any wait would be
     # little. So shares are of the time in which somebody ran or was ready, where that is much less.
     class Busy
+      SINCE_WORK = " since work began"
+
       # @param data [Hash] as {Trace#to_h} returns it
       def initialize(data)
         @processes = data[:processes]
@@ -22,10 +24,7 @@ module Headway
 
       # @return [Array(Float, String)] of all processes; of those that did work, since it began: a server's boot is no load
       def of_all
-        if @since_work
-          all_s, busy_s = @since_work.values_at(:wall_s, :running_s)
-          return busy_s < Summary::Verdict::BUSY * all_s ? [busy_s, "the #{Summary::Text.duration(busy_s)} under load since work began"] : [all_s, "the time since work began"]
-        end
+        return choose(*@since_work.values_at(:wall_s, :running_s), "the", SINCE_WORK) if @since_work
 
         all_s = @processes.sum { |process| process[:end_s] - process[:start_s] }
         choose(all_s, @processes.sum { |process| @busy_s[process[:id]] }, "the")
@@ -33,10 +32,10 @@ module Headway
 
       private
 
-      def choose(all_s, busy_s, whose)
-        return [all_s, "#{whose} time"] if busy_s >= Summary::Verdict::BUSY * all_s
+      def choose(all_s, busy_s, whose, since = "")
+        return [all_s, "#{whose} time#{since}"] if busy_s >= Summary::Verdict::BUSY * all_s
 
-        [busy_s, "#{whose} #{Summary::Text.duration(busy_s)} under load"]
+        [busy_s, "#{whose} #{Summary::Text.duration(busy_s)} under load#{since}"]
       end
 
       # Somebody ran, or waited while nobody did: of the latter, as much as the thread that had most of it. So none waited for longer.

@@ -3,6 +3,7 @@
 require_relative "labels"
 require_relative "behind"
 require_relative "busy"
+require_relative "elsewhere"
 require_relative "remedy"
 require_relative "stalls"
 
@@ -24,15 +25,16 @@ module Headway
       MOSTLY = 0.5
       # Who held the GVL for so much of the time had no more to give.
       FULL = 0.9
+      # In less time any process is busy all the time.
+      FULL_FROM_S = 1
       # From this share of the time on, garbage collection is worth a sentence.
       MUCH_GC = 0.1
       # Waits that get no advice come after what work did otherwise.
       MUCH = Summary::Verdict::MUCH
       LONG_S = Summary::Verdict::LONG_S
-      SINCE_WORK = " since work began"
       IDLE = 0.02
-      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :LONG_BURST_S, :TELLING, :MOSTLY, :WAKING_S, :FULL, :MUCH_GC, :MUCH, :LONG_S,
-                       :SINCE_WORK, :IDLE
+      private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :LONG_BURST_S, :TELLING, :MOSTLY, :WAKING_S, :FULL, :FULL_FROM_S, :MUCH_GC,
+                       :MUCH, :LONG_S, :IDLE
 
       # @param data [Hash] as {Trace#to_h} returns it
       # @param paths [Array<String>, nil] of its files; nil: by their names
@@ -58,7 +60,9 @@ module Headway
         return "The trace is empty: no thread was seen while it was recorded." if @threads.empty?
 
         waits = waiting
-        [*(@complaint == :slight ? [elsewhere, waits] : [waits, (full if @complaint), elsewhere]), processor_time, @stalls.sentence, collecting].compact.join(" ")
+        elsewhere = Elsewhere.sentence(@work)
+        of_work = @complaint == :slight ? [elsewhere, waits] : [waits, (full if @complaint), elsewhere]
+        [*of_work, processor_time, @stalls.sentence, collecting].compact.join(" ")
       end
 
       private
@@ -120,10 +124,10 @@ module Headway
 
       def worked(kinds)
         blocking = kinds.reject { |kind| computes?(kind) }
-        return turns(kinds) { |kind| quoted(kind) } if blocking.empty? && @behind.free_of_all < MOSTLY
+        return turns(kinds) { |kind| Labels.work(kind) } if blocking.empty? && @behind.free_of_all < MOSTLY
 
         worst = worst_of(blocking.empty? ? kinds : blocking)
-        "#{quoted(worst)} spent #{percent(share(worst))} of its #{duration(worst[:total_s])} waiting for the GVL" \
+        "#{Labels.work(worst)} spent #{percent(share(worst))} of its #{duration(worst[:total_s])} waiting for the GVL" \
           "#{cause_of_all}.#{advice(nil, worst, @behind.free_of_all, @behind.deaf_of_all)}"
       end
 
@@ -140,7 +144,7 @@ module Headway
 
       def culprit
         kind = @work.max_by { |one| one[:blamed_s] }
-        ", at #{quoted(kind)}" if kind[:blamed_s] >= TELLING * @data[:blame][:weight_s]
+        ", at #{Labels.work(kind)}" if kind[:blamed_s] >= TELLING * @data[:blame][:weight_s]
       end
 
       def computes?(kind)
@@ -148,26 +152,14 @@ module Headway
         rest - kind[:running_s] < CPU_BOUND * rest && kind[:running_s] >= BURST_S * kind[:count]
       end
 
-      def quoted(kind) = kind[:name].empty? ? "work without a name" : "`#{Summary::Text.cut(kind[:name])}`"
-
       # Then turns are all that a policy changes: who goes first, not how much is done.
       def full
         wall_s, running_s, off_cpu_s = @totals[:since_work]&.values_at(:wall_s, :running_s, :off_cpu_s)
-        return if wall_s.nil? || running_s < FULL * wall_s || off_cpu_s > TELLING * running_s
+        return if wall_s.nil? || wall_s < FULL_FROM_S || running_s < FULL * wall_s || off_cpu_s > TELLING * running_s
 
-        "The GVL was held for #{percent(running_s / wall_s)} of the time since work began, which is all that one process can do: more of them do more."
+        "The GVL was held for #{percent(running_s / wall_s)} of the time since work began, which is all that one process can do: " \
+          "more of them do more."
       end
-
-      # What no blame tells of: requests that wait for something else than the GVL.
-      def elsewhere
-        return if @work.empty? || @work.sum { |kind| elsewhere_s(kind) } < MOSTLY * @work.sum { |kind| kind[:total_s] }
-
-        kind = @work.max_by { |one| elsewhere_s(one) }
-        "#{quoted(kind)} spent #{percent(elsewhere_s(kind) / kind[:total_s])} of its #{duration(kind[:total_s])} neither running nor waiting " \
-          "for the GVL, which no policy changes: I/O, sleep, a lock, a wait for a connection, or native code without the GVL."
-      end
-
-      def elsewhere_s(kind) = [kind[:total_s] - kind[:running_s] - kind[:ready_s], 0.0].max
 
       # -- threads
 
@@ -232,7 +224,7 @@ module Headway
         loaded = @totals[:since_work]
         off_s, held_s = (loaded || @totals).values_at(:off_cpu_s, :running_s)
         quotas = @data[:processes].filter_map { |process| process[:quota] }
-        Summary::ProcessorTime.sentence(off_s, held_s, quotas, since: loaded && SINCE_WORK)
+        Summary::ProcessorTime.sentence(off_s, held_s, quotas, since: loaded && Busy::SINCE_WORK)
       end
 
       # A collection stops every thread of its process, so the share is of the processes' time.

@@ -64,6 +64,10 @@ module Headway
       # @return [String]
       def self.basename(path) = File.basename(path.tr("\0", "?"))
 
+      # @param kind [Hash] a row of the trace's work
+      # @return [String] as in a sentence
+      def self.work(kind) = kind[:name].empty? ? "work without a name" : "`#{Summary::Text.cut(kind[:name])}`"
+
       # @return [String] the method a frame belongs to, without the blocks around the very line
       def self.method_of(frame)
         name = frame[:method].to_s.sub(PART_OF, "")

@@ -87,7 +87,7 @@ module Headway
         behind = Behind.new(@data)
         @data[:blame][:stacks].each_with_object(Hash.new { |lines, line| lines[line] = Hash.new(0.0) }) do |stack, lines|
           frame = behind.telling(stack)
-          leaf = @data[:blame][:frames][stack[:frames].first]
+          leaf = @data[:blame][:frames][stack[:frames].first] if frame
           lines[frame ? Labels.frame(frame) : "unknown code"][leaf.equal?(frame) ? "" : Labels.method_of(leaf)] += stack[:weight_s]
         end
       end

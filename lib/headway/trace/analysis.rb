@@ -154,7 +154,7 @@ module Headway
           all[name] = all.fetch(name, [0] * figures.size).zip(figures).map(&:sum)
         end
         rows = sums.map do |name, (count, *times)|
-          { name: name, count: count, **%i[total_s running_s ready_s blamed_s].zip(times.map { |ns| seconds(ns) }).to_h }
+          { name: name, count: count, **%i[total_s running_s ready_s computed_s blamed_s].zip(times.map { |ns| seconds(ns) }).to_h }
         end
         rows.sort_by { |row| [-row[:ready_s], -row[:total_s], row[:name]] }
       end

@@ -123,6 +123,31 @@ TEST(a_part_is_a_mark_and_no_work)
     hw_analysis_free(&analysis);
 }
 
+/* Request 1 hashes a password for 3 of the 5 ms that it is away, request 2 sleeps, and what thread 2 did before its first reading is
+ * unknown. */
+TEST(what_work_computed_without_the_gvl)
+{
+    ANALYSE(EVENT(US(1), 1, CPU, .value = 100), EVENT(US(1), 1, RESUMED), EVENT(US(101), 1, MARK_BEGIN, .value = 1),
+            EVENT(US(1001), 1, SUSPENDED), EVENT(US(6001), 1, CPU, .value = 100 + 1000 + 3000), EVENT(US(6001), 1, RESUMED),
+            EVENT(US(6101), 1, MARK_END, .value = 1), EVENT(US(6201), 1, MARK_BEGIN, .value = 2),
+            EVENT(US(7201), 1, OFF_CPU, .value = 500), EVENT(US(7201), 1, SUSPENDED),
+            EVENT(US(9201), 1, CPU, .value = 4100 + 700 + 40), EVENT(US(9201), 1, RESUMED), EVENT(US(9301), 1, MARK_END, .value = 2),
+            EVENT(US(9401), 1, SUSPENDED), EVENT(US(9501), 2, RESUMED), EVENT(US(9501), 2, MARK_BEGIN, .value = 3),
+            EVENT(US(9601), 2, SUSPENDED), EVENT(US(10601), 2, CPU, .value = 5000), EVENT(US(10601), 2, RESUMED),
+            EVENT(US(10701), 2, MARK_END, .value = 3), EVENT(US(10801), 2, SUSPENDED));
+    CHECK_EQUAL(3, analysis.work_count);
+    CHECK_EQUAL(US(3000), analysis.works[0].computed_ns);
+    CHECK_EQUAL(US(6000), analysis.works[0].time_ns);
+    CHECK_EQUAL(0, analysis.works[1].computed_ns); /* 40 us are the way there and back */
+    CHECK_EQUAL(0, analysis.works[2].computed_ns);
+    CHECK_EQUAL(US(3000), numbered(1)->computed_ns);
+    hw_analysis_free(&analysis);
+    ANALYSE(EVENT(US(1), 1, CPU, .value = 100), EVENT(US(1), 1, RESUMED), EVENT(US(2), 1, SUSPENDED),
+            EVENT(US(12), 1, CPU, .value = UINT32_MAX), EVENT(US(12), 1, RESUMED), EVENT(US(13), 1, SUSPENDED));
+    CHECK_EQUAL(US(11), numbered(1)->computed_ns); /* never more than there was time for */
+    hw_analysis_free(&analysis);
+}
+
 /* A server boots until 200, collecting for 30 and on no processor for 40; its first request comes in a hold from 180 on. */
 TEST(what_came_since_work_began_is_told_apart)
 {
@@ -318,7 +343,7 @@ TESTS(NAMED(a_wait_is_split_among_those_who_held_the_gvl), NAMED(a_hold_off_the_
       NAMED(blame_is_late_when_one_waited_long_for_it_however_many_did),
       NAMED(marks_nest_and_end_with_their_thread), NAMED(marks_beyond_the_limit_are_folded),
       NAMED(work_is_what_outermost_marks_say), NAMED(a_part_is_a_mark_and_no_work),
-      NAMED(what_came_since_work_began_is_told_apart),
+      NAMED(what_came_since_work_began_is_told_apart), NAMED(what_work_computed_without_the_gvl),
       NAMED(gc_is_counted_once_however_often_it_is_told), NAMED(what_is_under_way_at_the_end_counts_as_time_only),
       NAMED(a_thread_that_resumes_takes_the_gvl_from_who_was_thought_to_have_it), NAMED(wait_buckets_are_in_order),
       NAMED(more_threads_than_are_kept_are_left_out),

@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require_relative "labels"
+
+module Headway
+  module Report
+    # What no blame tells of: requests and jobs that wait for something else than the GVL.
+    module Elsewhere
+      # Of all that work took, from here on it is worth a sentence.
+      MOSTLY = 0.5
+      # Of that, from here on what was computed is.
+      MUCH_COMPUTED = 0.1
+      private_constant :MOSTLY, :MUCH_COMPUTED
+
+      class << self
+        # @param work [Array<Hash>] rows of the trace's
+        # @return [String, nil] of the kind that spent most of its time so; nil: all of it didn't spend much
+        def sentence(work)
+          return if work.empty? || work.sum { |kind| seconds(kind) } < MOSTLY * work.sum { |kind| kind[:total_s] }
+
+          kind = work.max_by { |one| seconds(one) }
+          "#{Labels.work(kind)} spent #{Summary::Text.percent(seconds(kind) / kind[:total_s])} of its #{Summary::Text.duration(kind[:total_s])} " \
+            "neither running nor waiting for the GVL, which no policy changes: #{at_what(kind)}."
+        end
+
+        private
+
+        def seconds(kind) = [kind[:total_s] - kind[:running_s] - kind[:ready_s], 0.0].max
+
+        # Who computes waits for a processor, too, as long as that may take.
+        def at_what(kind)
+          if kind[:computed_s] < MUCH_COMPUTED * seconds(kind)
+            return "I/O, sleep, a lock, a wait for a connection, or native code without the GVL"
+          end
+
+          "for #{Summary::Text.duration(kind[:computed_s])} of that it computed without the GVL; the rest is a wait for a processor, I/O, sleep, " \
+            "or a lock"
+        end
+      end
+    end
+    private_constant :Elsewhere
+  end
+end
