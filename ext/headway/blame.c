@@ -13,6 +13,7 @@
 
 #include <ruby/debug.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct hw_stacks hw_stacks;
 struct hw_strings hw_strings;
@@ -26,6 +27,47 @@ hw_blame_prepare(void)
     return true;
 }
 
+/* Ruby's own and other people's code, as Report::Behind has it: a method of the program that called it says more. Allocates nothing. */
+static bool
+is_foreign(VALUE code)
+{
+    static const char *const places[] = { "/gems/", "/lib/ruby/", "/rubygems/" };
+    VALUE path = rb_profile_frame_path(code);
+    if (!RB_TYPE_P(path, T_STRING) || RSTRING_LEN(path) == 0 || RSTRING_PTR(path)[0] == '<') return true; /* C, Ruby's own Ruby */
+    const char *bytes = RSTRING_PTR(path), *end = RSTRING_END(path);
+    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+        size_t length = strlen(places[i]);
+        for (const char *at = bytes; end - at >= (ptrdiff_t)length && (at = memchr(at, '/', (size_t)(end - at))) != NULL; at++) {
+            if (end - at >= (ptrdiff_t)length && memcmp(at, places[i], length) == 0) return true;
+        }
+    }
+    return false;
+}
+
+/* Leaves what is the program's own, or the leaf. */
+static unsigned
+cut_short(VALUE *codes, int *lines, unsigned depth)
+{
+    unsigned own = 0;
+    for (unsigned i = 0; i < depth; i++) {
+        if (is_foreign(codes[i])) continue;
+        codes[own] = codes[i];
+        lines[own++] = lines[i];
+    }
+    return own ? own : 1;
+}
+
+static uint32_t
+add_stack(VALUE *codes, int *lines, unsigned depth, uint64_t weight_ns)
+{
+    if (depth > 0 && hw_stacks_tight(&hw_stacks)) {
+        uint32_t known = hw_stacks_add_known(&hw_stacks, codes, lines, depth, weight_ns);
+        if (known) return known;
+        depth = cut_short(codes, lines, depth);
+    }
+    return hw_stacks_add(&hw_stacks, codes, lines, depth, weight_ns);
+}
+
 void
 hw_blame_sample(const struct hw_thread *record, uint64_t weight_ns, uint64_t now)
 {
@@ -33,7 +75,7 @@ hw_blame_sample(const struct hw_thread *record, uint64_t weight_ns, uint64_t now
     static int lines[HW_STACK_DEEPEST];
     if (weight_ns == 0) return;
     int depth = rb_profile_frames(0, HW_STACK_DEEPEST, codes, lines);
-    uint32_t stack = hw_stacks_add(&hw_stacks, codes, lines, depth > 0 ? (unsigned)depth : 0, weight_ns);
+    uint32_t stack = add_stack(codes, lines, depth > 0 ? (unsigned)depth : 0, weight_ns);
     if (stack) hw_feed_aside(&hw_runtime, HW_TRACE_BLAME, record->number, stack, now);
     hw_runtime.recorder.folded = hw_stacks.folded;
     if (stack && hw_recording(&hw_runtime.recorder) && hw_runtime.recorder.set.flight) hw_names_ask();

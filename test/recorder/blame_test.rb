@@ -42,6 +42,33 @@ class BlameTest < Harness::RecorderTest
     end
   end
 
+  # A server's stacks are deep, and new in their leaves all day: the table has the process's life to fill up, and blame goes on.
+  def test_what_is_blamed_once_the_table_is_tight_is_the_programs_own
+    with_headway(:fair_signal) do
+      beside_io_threads(2, pause: 0.0003) do
+        await("a stack cut short", limit: 120, pause: 0) do
+          50.times { Others.call { own_code } }
+          Headway.const_get(:Native).blame(1_000_000).last.map(&:last).any? { |frames| cut_short?(frames) }
+        end
+      end
+    end
+    assert_equal 0, Headway.stats[:blame][:folded]
+  end
+
+  # A gem that calls the program back, and one that is called by it, at another line each time.
+  module Others
+    FILE = "/srv/gems/others.rb"
+    LEAF = "over = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.001; nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < over"
+    eval("def self.call(deep = 50, &block) = deep.zero? ? block.call : call(deep - 1, &block)", binding, FILE)
+    eval("def self.compute = eval(LEAF, nil, FILE, @line = @line.to_i + 1)", binding, FILE)
+  end
+
+  def own_code = Others.compute
+
+  def cut_short?(frames)
+    frames.first.first.end_with?("#own_code") && frames.none? { |_, file,| file == Others::FILE }
+  end
+
   test_under %i[fair_signal observe], "nothing is blamed when nobody waits" do
     Heavy.grind(0.2)
     assert_operator Headway.stats[:blame][:weight], :<, 0.05

@@ -120,7 +120,7 @@ module Soak
 
     def stats_round(_number) = Headway.stats
 
-    # Threads that compete, with methods that are ever new: stacks to blame, of which 4,096 are kept and no more.
+    # Threads that compete, with methods that are ever new: stacks to blame, of which so many are kept and no more.
     def blame_round(number)
       name = "busy_#{number}"
       Object.class_eval("def #{name} = (over = Soak::Churning.now + 0.004; nil while Soak::Churning.now < over)", "#{name}.rb")

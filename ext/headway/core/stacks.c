@@ -6,6 +6,7 @@
 #define FRAME_TABLE (HW_FRAMES_MOST * 2)
 #define STACK_TABLE (HW_STACKS_MOST * 2)
 #define POOL (HW_STACKS_MOST * 32)
+#define TIGHT_FROM(most) ((most) / 4 * 3)
 
 bool
 hw_stacks_init(struct hw_stacks *s)
@@ -44,9 +45,15 @@ mix(uint32_t hash, uint64_t value)
     return (uint32_t)(product >> 32) ^ (uint32_t)product;
 }
 
-/* 0: no room */
+bool
+hw_stacks_tight(const struct hw_stacks *s)
+{
+    return s->frame_count >= TIGHT_FROM(HW_FRAMES_MOST) || s->stack_count >= TIGHT_FROM(HW_STACKS_MOST) || s->pool_used >= TIGHT_FROM(POOL);
+}
+
+/* 0: no room, or, if it is not to be added, it isn't there */
 static uint32_t
-frame_number(struct hw_stacks *s, unsigned long code, uint32_t line)
+frame_number(struct hw_stacks *s, unsigned long code, uint32_t line, bool add)
 {
     uint32_t place = mix(line, code) % FRAME_TABLE;
     for (; s->frame_table[place]; place = (place + 1) % FRAME_TABLE) {
@@ -54,16 +61,16 @@ frame_number(struct hw_stacks *s, unsigned long code, uint32_t line)
         if (frame->code == code && frame->line == line) return s->frame_table[place];
     }
     uint32_t count = s->frame_count;
-    if (count == HW_FRAMES_MOST) return 0;
+    if (!add || count == HW_FRAMES_MOST) return 0;
     s->frames[count] = (struct hw_blamed_frame){ .code = code, .line = line };
     s->frame_table[place] = ++count;
     s->frame_count = count;
     return count;
 }
 
-/* 0: no room */
+/* 0: as above */
 static uint32_t
-stack_number(struct hw_stacks *s, const uint32_t *frames, unsigned depth)
+stack_number(struct hw_stacks *s, const uint32_t *frames, unsigned depth, bool add)
 {
     uint32_t hash = depth;
     for (unsigned i = 0; i < depth; i++) hash = mix(hash, frames[i]);
@@ -74,7 +81,7 @@ stack_number(struct hw_stacks *s, const uint32_t *frames, unsigned depth)
             memcmp(&s->pool[stack->start], frames, depth * sizeof(*frames)) == 0) return s->stack_table[place];
     }
     uint32_t count = s->stack_count;
-    if (count == HW_STACKS_MOST || s->pool_used + depth > POOL) return 0;
+    if (!add || count == HW_STACKS_MOST || s->pool_used + depth > POOL) return 0;
     s->stacks[count] = (struct hw_blamed_stack){ .start = s->pool_used, .depth = depth, .hash = hash };
     memcpy(&s->pool[s->pool_used], frames, depth * sizeof(*frames));
     s->pool_used += depth;
@@ -83,25 +90,41 @@ stack_number(struct hw_stacks *s, const uint32_t *frames, unsigned depth)
     return count;
 }
 
+static uint32_t
+number_of(struct hw_stacks *s, const unsigned long *codes, const int *lines, unsigned depth, bool add)
+{
+    uint32_t frames[HW_STACK_DEEPEST];
+    if (depth > HW_STACK_DEEPEST) depth = HW_STACK_DEEPEST;
+    for (unsigned i = 0; i < depth; i++) {
+        frames[i] = frame_number(s, codes[i], lines[i] > 0 ? (uint32_t)lines[i] : 0, add);
+        if (frames[i] == 0) return 0;
+    }
+    return stack_number(s, frames, depth, add);
+}
+
+static uint32_t
+weigh(struct hw_stacks *s, uint32_t number, uint64_t weight_ns)
+{
+    s->stacks[number - 1].weight_ns += weight_ns;
+    s->stacks[number - 1].samples++;
+    return number;
+}
+
 uint32_t
 hw_stacks_add(struct hw_stacks *s, const unsigned long *codes, const int *lines, unsigned depth, uint64_t weight_ns)
 {
     if (s->frames == NULL || depth == 0) return 0;
-    if (depth > HW_STACK_DEEPEST) depth = HW_STACK_DEEPEST;
-    uint32_t frames[HW_STACK_DEEPEST];
-    bool room = true;
-    for (unsigned i = 0; i < depth && room; i++) {
-        frames[i] = frame_number(s, codes[i], lines[i] > 0 ? (uint32_t)lines[i] : 0);
-        room = frames[i] != 0;
-    }
-    uint32_t number = room ? stack_number(s, frames, depth) : 0;
-    if (number == 0) {
-        s->folded++;
-        number = HW_STACK_FOLDED;
-    }
-    s->stacks[number - 1].weight_ns += weight_ns;
-    s->stacks[number - 1].samples++;
-    return number;
+    uint32_t number = number_of(s, codes, lines, depth, true);
+    if (number == 0) s->folded++;
+    return weigh(s, number ? number : HW_STACK_FOLDED, weight_ns);
+}
+
+uint32_t
+hw_stacks_add_known(struct hw_stacks *s, const unsigned long *codes, const int *lines, unsigned depth, uint64_t weight_ns)
+{
+    if (s->frames == NULL || depth == 0) return 0;
+    uint32_t number = number_of(s, codes, lines, depth, false);
+    return number ? weigh(s, number, weight_ns) : 0;
 }
 
 void

@@ -1,5 +1,7 @@
 /* A table of stacks, for blame: each stack and each frame is kept once, with the waits a stack has caused. Everything is allocated
- * at once; adding a stack allocates nothing. Bounded: a stack that finds no room counts as HW_STACK_FOLDED, and is counted.
+ * at once; adding a stack allocates nothing. Bounded: a stack that finds no room counts as HW_STACK_FOLDED, and is counted. It serves for
+ * the life of a process, in which a server under load would fill it within minutes: once it is tight, the last quarter is for stacks that
+ * their giver has cut short, of which there are few.
  *
  * A frame is a code (of Ruby: what rb_profile_frames gives, kept alive by whoever owns the table) and a line. Changed by one at a
  * time (the GVL sees to that), read by anybody: frames and stacks are only ever added, and the counts are raised when they are there. */
@@ -10,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HW_FRAMES_MOST 8192
-#define HW_STACKS_MOST 4096
+#define HW_FRAMES_MOST 16384
+#define HW_STACKS_MOST 8192
 #define HW_STACK_DEEPEST 64 /* frames nearest to the leaf */
 #define HW_STACK_FOLDED 1   /* the first stack; its only frame is the first frame, which has no code */
 
@@ -41,6 +43,9 @@ void hw_stacks_free(struct hw_stacks *stacks);
 
 /* The stack's number, leaf first. */
 uint32_t hw_stacks_add(struct hw_stacks *stacks, const unsigned long *codes, const int *lines, unsigned depth, uint64_t weight_ns);
+/* As above, where it is known already; 0: it isn't, and nothing was added. */
+uint32_t hw_stacks_add_known(struct hw_stacks *stacks, const unsigned long *codes, const int *lines, unsigned depth, uint64_t weight_ns);
+bool hw_stacks_tight(const struct hw_stacks *stacks);
 /* Weights and counts start at zero again. */
 void hw_stacks_reset(struct hw_stacks *stacks);
 

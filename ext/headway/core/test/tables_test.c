@@ -101,6 +101,41 @@ TEST(stacks_have_an_end)
     clean_up();
 }
 
+/* Each is deep, and new in its leaves: of what was cut short there is room for all the same. */
+TEST(a_tight_table_has_room_for_short_stacks)
+{
+    unsigned long codes[HW_STACK_DEEPEST];
+    int lines[HW_STACK_DEEPEST] = { 0 };
+    uint32_t first = 0;
+    start();
+    for (unsigned frame = 0; frame < HW_STACK_DEEPEST; frame++) codes[frame] = 16 * (frame + 1);
+    for (unsigned i = 0; !hw_stacks_tight(&stacks); i++) {
+        CHECK(i < HW_STACKS_MOST);
+        lines[0] = (int)i + 1;
+        uint32_t number = hw_stacks_add(&stacks, codes, lines, HW_STACK_DEEPEST, 1);
+        if (i == 0) first = number;
+    }
+    CHECK_EQUAL(0, stacks.folded);
+    uint32_t count = stacks.stack_count, frames = stacks.frame_count;
+    lines[0] = 1;
+    CHECK_EQUAL(first, hw_stacks_add_known(&stacks, codes, lines, HW_STACK_DEEPEST, 5));
+    CHECK_EQUAL(6, stacks.stacks[first - 1].weight_ns);
+    lines[0] = 1 << 20; /* the frame is new */
+    CHECK_EQUAL(0, hw_stacks_add_known(&stacks, codes, lines, HW_STACK_DEEPEST, 5));
+    lines[0] = 1; /* the stack is */
+    CHECK_EQUAL(0, hw_stacks_add_known(&stacks, codes, lines, 2, 5));
+    CHECK_EQUAL(count, stacks.stack_count);
+    CHECK_EQUAL(frames, stacks.frame_count);
+    for (unsigned i = 0; i < 1000; i++) {
+        codes[0] = 16 * (100 + i);
+        CHECK(hw_stacks_add(&stacks, codes, lines, 5, 1) > HW_STACK_FOLDED);
+    }
+    CHECK_EQUAL(0, stacks.folded);
+    clean_up();
+    CHECK_EQUAL(0, hw_stacks_add_known(&stacks, codes, lines, 5, 1));
+}
+
 TESTS({ "a_string_is_kept_once", a_string_is_kept_once }, { "strings_have_an_end", strings_have_an_end },
       { "a_stack_is_kept_once_and_gathers_weight", a_stack_is_kept_once_and_gathers_weight },
-      { "stacks_have_an_end", stacks_have_an_end })
+      { "stacks_have_an_end", stacks_have_an_end },
+      { "a_tight_table_has_room_for_short_stacks", a_tight_table_has_room_for_short_stacks })
