@@ -55,7 +55,8 @@ module Headway
 
       # @return [String, nil] why it can't be opened
       def open_native
-        Native.control_open(Directory.for_server, VERSION, RUBY_VERSION, $PROGRAM_NAME.to_s, Processors.count, Quota.path)
+        quota = Quota.find
+        Native.control_open(Directory.for_server, VERSION, RUBY_VERSION, $PROGRAM_NAME.to_s, Processors.count(quota), quota&.path.to_s)
       rescue SettingError => error
         error.message
       end

@@ -20,9 +20,6 @@ module Headway
         alone { groups(root).flat_map { |controller, group| limits(root, controller, group) }.min_by(&:processors) }
       end
 
-      # @return [String] the file that tells how often it was used up; "": there is no limit
-      def path = find&.path.to_s
-
       # Under a scheduler, files are read so that other fibers may run, and those who ask are about to make what there is one of.
       #
       # @api private

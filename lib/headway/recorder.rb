@@ -146,7 +146,8 @@ module Headway
 
       def about
         preempt = Platform.many_to_many? ? "none" : Headway.preempt.to_s
-        [RUBY_VERSION, VERSION, Headway.policy.to_s, preempt, command, Processors.count, Quota.path]
+        quota = Quota.find
+        [RUBY_VERSION, VERSION, Headway.policy.to_s, preempt, command, Processors.count(quota), quota&.path.to_s]
       end
 
       # Where no locale is set, words are bytes, and may not go together with one the program set.

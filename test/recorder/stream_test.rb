@@ -63,7 +63,8 @@ class RecorderStreamTest < Harness::RecorderTest
   def test_how_often_a_cpu_quota_was_used_up
     stat = File.join(@directory, "cpu.stat")
     File.write(stat, "nr_periods 100\nnr_throttled 40\n")
-    Headway.const_get(:Quota).singleton_class.prepend(Module.new { define_method(:path) { stat } })
+    quota = Headway.const_get(:Quota).new(0.5, stat)
+    quota.class.singleton_class.prepend(Module.new { define_method(:find) { |*| quota } })
 
     assert_equal({ periods: 40, exhausted: 30 }, recorded { File.write(stat, "nr_periods 140\nnr_throttled 70\n") }[:processes].first[:quota])
   end

@@ -23,9 +23,11 @@ module Headway
             "neither running nor waiting for the GVL, which no policy changes: #{at_what(kind)}."
         end
 
-        private
-
+        # @param kind [Hash] a row of the trace's work
+        # @return [Float] of its time, neither running nor ready
         def seconds(kind) = [kind[:total_s] - kind[:running_s] - kind[:ready_s], 0.0].max
+
+        private
 
         # Who computes waits for a processor, too, as long as that may take.
         def at_what(kind)

@@ -2,6 +2,7 @@
 
 require_relative "labels"
 require_relative "behind"
+require_relative "elsewhere"
 
 module Headway
   module Report
@@ -49,9 +50,8 @@ module Headway
       #   others waited for them
       def work
         @data[:work].max_by(MOST_WORK) { |kind| kind[:total_s] }.map do |kind|
-          total, running, ready, blamed = kind.values_at(:total_s, :running_s, :ready_s, :blamed_s)
-          { name: kind[:name].empty? ? "(no name)" : Summary::Text.cut(kind[:name]), count: kind[:count], total: total, running: running,
-            ready: ready, suspended: [total - running - ready, 0.0].max, blamed: blamed }
+          { name: kind[:name].empty? ? "(no name)" : Summary::Text.cut(kind[:name]), count: kind[:count], total: kind[:total_s],
+            running: kind[:running_s], ready: kind[:ready_s], suspended: Elsewhere.seconds(kind), blamed: kind[:blamed_s] }
         end
       end
 

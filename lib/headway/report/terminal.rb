@@ -9,9 +9,7 @@ module Headway
       # @param output [IO]
       def write(output)
         room = TextWidth.of_terminal(output)
-        output << [*headings, *totals, *work(room), *threads(room), *pairs, *blame, "", @data[:headline]].join("
-") << "
-"
+        output << [*headings, *totals, *work(room), *threads(room), *pairs, *blame, "", @data[:headline]].join("\n") << "\n"
       end
 
       private
