@@ -115,6 +115,24 @@ class TopTest < Minitest::Test
     assert_match(/Without a PID: the processes of yours/, cli("top", "--help").out)
   end
 
+  # What a setting that was just changed has brought isn't to be looked for in what was before.
+  def test_waits_of_an_interval_are_those_since_the_answer_before
+    require "headway/cli"
+    require "headway/cli/top"
+    require "headway/cli/top/sample"
+    before, now = [{ 0.03 => 100 }, { 0.00001 => 98, 0.001 => 2, 0.03 => 100 }].map.with_index do |counts, wall|
+      buckets = counts.map { |from, count| { from_s: from, to_s: from * 2, count: count } }
+      { pid: 1, wall: wall, process: { wait_histogram: buckets } }
+    end
+    first = Headway::CLI::Top::Sample.new(before)
+    assert_equal({ count: 100, p50: 0.045, p99: 0.0597, max: 0.06 }, first.waits.transform_values { |value| value.round(6) })
+    waits = Headway::CLI::Top::Sample.new(now, first).waits
+    assert_equal [100, 0.002], waits.values_at(:count, :max)
+    assert_includes 0.00001..0.00002, waits[:p50]
+    assert_in_delta 0.0015, waits[:p99]
+    assert_equal({ count: 0, p50: nil, p99: nil, max: nil }, Headway::CLI::Top::Sample.new({ **now, wall: 2 }, Headway::CLI::Top::Sample.new(now)).waits)
+  end
+
   # -- in a terminal
 
   def test_refreshes_and_quits
@@ -122,7 +140,7 @@ class TopTest < Minitest::Test
     in_terminal(program.pid.to_s, "--interval", "0.2") do |terminal|
       terminal.await(/process #{program.pid}/)
       terminal.await(/in [\d.]+ m?s: GVL held/)
-      terminal.await(/in [\d.]+ m?s: GVL held/)
+      terminal.await(/in [\d.]+ m?s: [1-9]\d* waits?, p50 [\d.]+ .s p99 [\d.]+ .s max [^\n]*\r\nsince Headway started, as in the table: waits p50 /)
       terminal.type("q")
     end
   end

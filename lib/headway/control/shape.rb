@@ -12,11 +12,12 @@ module Headway
       TIMES = { running: Numeric, ready: Numeric, wait: SPREAD, hold: SPREAD }.freeze
       THREAD = { number: FIGURE, name: TEXT, state: TEXT, batch: FLAG, alive: FLAG, suspended: Numeric, **TIMES,
                  switches: { preempted: Integer } }.freeze
+      BUCKET = { from_s: Numeric, to_s: Numeric, count: Integer }.freeze
       LINE = { weight: Numeric, method: TEXT, file: TEXT, line: FIGURE }.freeze
       RECORDING = { mode: String, file: TEXT, events: Integer, dropped: Integer, bytes: Integer, failure: TEXT }.freeze
       RECORDER = ->(value) { value.nil? || Shape.fits?(value, RECORDING) }
       STATS = { pid: Integer, headway: TEXT, ruby: String, command: TEXT, wall: Numeric, **SETTINGS,
-                process: { threads: Integer, switches: { voluntary: Integer, preempted: Integer }, **TIMES },
+                process: { threads: Integer, switches: { voluntary: Integer, preempted: Integer }, wait_histogram: [BUCKET], **TIMES },
                 threads: [THREAD], threads_left_out: FIGURE, blame: { weight: Numeric, lines: [LINE] },
                 recorder: RECORDER }.freeze
       ALL = { stats: STATS, settings: SETTINGS, ping: { command: TEXT }, dump: String, recorder: RECORDER }.freeze

@@ -9,7 +9,8 @@ module Headway
       # One picture of a process: lines of text, no wider than asked for.
       class Frame
         PLAIN = ->(text, _style) { text }
-        private_constant :PLAIN
+        SINCE = "since Headway started"
+        private_constant :PLAIN, :SINCE
 
         # @param sample [Sample]
         # @param sort [Symbol]
@@ -41,7 +42,7 @@ module Headway
         private
 
         def heading
-          [first_line, settings_line, gvl_line, wait_line, *blame_line].map { |line| Summary::Text.plain(line) }
+          [first_line, settings_line, gvl_line, *waits_line, spread_line, *blame_line].map { |line| Summary::Text.plain(line) }
         end
 
         def first_line
@@ -56,17 +57,25 @@ module Headway
         end
 
         def gvl_line
-          span = @sample.interval? ? "in #{Summary::Text.duration(@sample.seconds)}" : "since Headway started"
           format("%s: GVL held %.0f %% of the time, %.2f threads waiting for it, %.0f switches/s, %.0f of them preemptions",
-                 span, [@sample.running * 100, 100].min, @sample.waiting, @sample.switches, @sample.preempted)
+                 @sample.interval? ? span : SINCE, [@sample.running * 100, 100].min, @sample.waiting, @sample.switches, @sample.preempted)
         end
 
-        def wait_line
-          "since Headway started: waits #{spread(:wait)}; holds #{spread(:hold)}"
+        def span = "in #{Summary::Text.duration(@sample.seconds)}"
+
+        def waits_line
+          return [] unless @sample.interval?
+
+          waits = @sample.waits
+          ["#{span}: #{waits[:count]} #{waits[:count] == 1 ? "wait" : "waits"}#{", #{spread(waits)}" if waits[:count].positive?}"]
         end
 
-        def spread(name)
-          figures = @stats[:process][name]
+        def spread_line
+          waits, holds = @stats[:process].values_at(:wait, :hold).map { |figures| spread(figures) }
+          "#{SINCE}#{", as in the table" if @sample.interval?}: waits #{waits}; holds #{holds}"
+        end
+
+        def spread(figures)
           return "none" if figures[:count].zero?
 
           %i[p50 p99 max].map { |part| "#{part} #{Summary::Text.duration(figures[part])}" }.join(" ")
@@ -79,7 +88,7 @@ module Headway
           return [] if method.nil?
 
           place = " at #{file}:#{line}" if line.positive?
-          [format("since Headway started: %.0f %% of the waiting behind %s", weight * 100 / blame[:weight], "#{method}#{place}")]
+          [format("#{SINCE}: %.0f %% of the waiting behind %s", weight * 100 / blame[:weight], "#{method}#{place}")]
         end
 
         def rows

@@ -37,6 +37,15 @@ module Headway
         def switches = switch_rate(:voluntary) + switch_rate(:preempted)
         def preempted = switch_rate(:preempted)
 
+        # Of the process. As exact as the answer's buckets are: within one, waits are taken to be spread evenly.
+        #
+        # @return [Hash] count, p50, p99, max; those in seconds, nil without a wait
+        def waits
+          buckets = self.buckets
+          count = buckets.sum { |_, _, waits| waits }
+          { count: count, p50: percentile(buckets, count * 0.5), p99: percentile(buckets, count * 0.99), max: buckets.last&.at(1) }
+        end
+
         # @return [Hash, nil] a thread of the answer
         def thread(number)
           @by_number ||= living.to_h { |thread| [thread[:number], thread] }
@@ -44,6 +53,24 @@ module Headway
         end
 
         private
+
+        # That waits fell into: from, to, how many.
+        def buckets
+          before = @before ? counts(@before.stats) : {}
+          counts(@stats).filter_map { |(from, to), count| [from, to, count - before.fetch([from, to], 0)] }
+                        .select { |_, _, count| count.positive? }
+        end
+
+        def counts(stats) = stats[:process][:wait_histogram].to_h { |bucket| [bucket.values_at(:from_s, :to_s), bucket[:count]] }
+
+        def percentile(buckets, rank)
+          buckets.each do |from, to, count|
+            return from + ((to - from) * rank / count) if rank <= count
+
+            rank -= count
+          end
+          nil
+        end
 
         def living = @stats[:threads].select { |thread| thread[:alive] }
 
