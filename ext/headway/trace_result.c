@@ -71,6 +71,17 @@ since_work(const struct hw_analysed_process *process)
                                 ULL2NUM(since->gc_count), ULL2NUM(since->gc_ns));
 }
 
+/* For how long so many threads were at work at once: [none, one, ...] */
+static VALUE
+at_work(const struct hw_analysed_process *process)
+{
+    VALUE times = rb_ary_new();
+    uint32_t most = HW_AT_WORK_MOST;
+    while (most > 0 && process->at_work.time_ns[most] == 0) most--;
+    for (uint32_t threads = 0; threads <= most; threads++) rb_ary_push(times, ULL2NUM(process->at_work.time_ns[threads]));
+    return times;
+}
+
 static VALUE
 process_hash(const struct hw_analysis *analysis, const struct hw_analysed_process *process)
 {
@@ -86,6 +97,7 @@ process_hash(const struct hw_analysis *analysis, const struct hw_analysed_proces
     hw_set(hash, "gc", rb_ary_new_from_args(3, ULL2NUM(process->gc_count), ULL2NUM(process->gc_ns), ULL2NUM(process->gc_max_ns)));
     hw_set(hash, "quota", rb_ary_new_from_args(2, ULL2NUM(process->quota.periods), ULL2NUM(process->quota.exhausted)));
     hw_set(hash, "since_work", since_work(process));
+    hw_set(hash, "at_work", at_work(process));
     if (analysis->lanes) hw_set(hash, "gc_lane", lane_of(&process->gc_lane, process, process->start_ns));
     if (process->damage.what[0]) {
         hw_set(hash, "damage", rb_ary_new_from_args(2, ULL2NUM(process->damage.offset), hw_cstr(process->damage.what)));
@@ -117,6 +129,7 @@ thread_hash(const struct hw_analysis *analysis, const struct hw_analysed_thread 
     hw_set_number(hash, "voluntary", thread->voluntary);
     hw_set_number(hash, "preempted", thread->preempted);
     hw_set_number(hash, "unassigned", thread->unassigned_ns);
+    hw_set(hash, "worked", thread->work.any ? Qtrue : Qfalse);
     hw_set(hash, "waited_for", rb_ary_new());
     if (analysis->lanes) hw_set(hash, "lane", lane_of(&thread->lane, process, thread->start_ns));
     return hash;

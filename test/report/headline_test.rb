@@ -236,7 +236,7 @@ class HeadlineTest < Minitest::Test
 
   # A mark around something else is not what the trace is about; nor is work that hardly waited.
   def test_work_that_waited_for_little_of_it
-    [[0.3, 0.1], [1000.0, 1.0]].each do |total_s, ready_s|
+    [[0.3, 0.1], [7.5, 0.007]].each do |total_s, ready_s| # three threads have no more time
       assert_match(/\Aworker-3 spent 52 % /, headline(MadeTraces.stalled(work: [{ **WORK.first, total_s: total_s, ready_s: ready_s }])))
     end
   end
@@ -267,9 +267,36 @@ class HeadlineTest < Minitest::Test
     refute_includes headline(calm), "all that one process"
   end
 
+  POOL = { threads: 5, work_s: 40.0, full_s: 33.2 }.freeze
+
+  # Whoever looks for what requests wait for sees nothing of those that have no thread yet.
+  def test_a_pool_that_was_full
+    since = { wall_s: 60.0, running_s: 20.0, off_cpu_s: 0.0, gc_count: 0, gc_s: 0.0 }
+    calm = { threads: [{ name: "web", segments: [[:running, 20.0], [:suspended, 40.0]] }], work: [{ **SLOW, count: 50 }], since_work: since }
+    full = "For 83 % of the time in which there was work all 5 threads were at it: what else came waited for one of them, which no trace shows. " \
+           "`headway advise made.headway` says whether more threads help."
+    said = ->(*pools, **others) { headline(MadeTrace.new(**calm, processes: pools.map { |pool| { file: "made.headway", pool: pool } }, **others)) }
+
+    assert_operator said[POOL], :end_with?, full
+    assert_includes said[POOL, nil, { **POOL, threads: 4 }, work: [{ **SLOW, count: 90 }]], " all 4 to 5 threads of a process were at it: "
+    [nil, { **POOL, threads: 1 }, { **POOL, full_s: 19.0 }, { threads: 5, work_s: 0.9, full_s: 0.9 }].each { |other| refute_match(/were at it/, said[other]) }
+    refute_match(/were at it/, said[POOL, work: [{ **SLOW, count: 49 }]])
+    refute_match(/were at it/, said[POOL, since_work: { **since, running_s: 54.0 }], "where the GVL is held, more threads do no more")
+  end
+
   ELSEWHERE = "neither running nor waiting for the GVL, which no policy changes: I/O, sleep, a lock, a wait for a connection, or native code " \
               "without the GVL."
   SLOW = { name: "GET /slow", count: 40, total_s: 20.0, running_s: 0.5, ready_s: 0.1, computed_s: 0.0, blamed_s: 0.0 }.freeze
+
+  # Of threads that hardly do anything, as a server's reactor, a little is much.
+  def test_waits_that_are_little_beside_what_work_spent_elsewhere_come_last
+    reactor = { name: "reactor", segments: [[:ready, 0.1], [:running, 0.4], [:suspended, 19.5]] }
+    cpu = { name: "cpu", segments: [[:running, 0.1], [:suspended, 19.9]] }
+    said = ->(total_s) { headline(MadeTrace.new(threads: [reactor, cpu], work: [{ **SLOW, total_s: total_s, ready_s: 0.001 }])) }
+
+    assert_match(/\A`GET \/slow` spent 97 % of its 20\.0 s .*\. reactor spent \d+ % of its 500 ms under load waiting/, said[20.0])
+    assert_match(/\Areactor spent \d+ % of its 500 ms under load waiting.*\. `GET \/slow` spent 94 % of its 9\.00 s /, said[9.0])
+  end
 
   def test_what_work_spent_without_the_gvl
     calm = MadeTrace.new(threads: [{ name: "web", segments: [[:running, 0.5], [:suspended, 19.5]] }], work: [SLOW])

@@ -29,6 +29,8 @@
 /* Bounds of the wait histogram's buckets: 0, then 1, 1.5, 2, 3, 5, 7 times every power of ten from 100 ns on. */
 #define HW_WAIT_BUCKETS 103
 
+#define HW_AT_WORK_MOST 128 /* threads; more count as so many */
+
 #define HW_ANALYSIS_WORKS_MOST 65536 /* names of work, each process's for itself; further ones are left out */
 
 /* What a thread is at; with depth 0 what it was at last, done: and the sums below have it. Until then times are as of its begin. */
@@ -36,6 +38,7 @@ struct hw_thread_work {
     uint32_t string, depth; /* depth: of marks of this very name */
     uint64_t time_ns, running_ns, ready_ns, computed_ns, blamed_ns;
     bool done;
+    bool any; /* it had work */
 };
 
 struct hw_analysed_thread {
@@ -72,6 +75,12 @@ struct hw_since_work {
     uint64_t start_ns, running_ns, off_cpu_ns, gc_count, gc_ns;
 };
 
+/* How many threads of a process were at work at once, and for how long. */
+struct hw_at_work {
+    uint32_t threads;
+    uint64_t since_ns, time_ns[HW_AT_WORK_MOST + 1];
+};
+
 struct hw_analysed_process {
     struct hw_trace_header header;
     struct hw_trace_damage damage;
@@ -83,6 +92,7 @@ struct hw_analysed_process {
     uint64_t idle_ns;                 /* nobody held the GVL */
     uint64_t gc_count, gc_ns, gc_max_ns;
     struct hw_since_work since_work;
+    struct hw_at_work at_work;
     struct hw_number_map idle_caused; /* waiting thread -> how long it waited while nobody held the GVL */
     struct hw_lane gc_lane;
     uint64_t lane_origin_ns;          /* time 0 of its lanes: a whole number of units on the common clock */

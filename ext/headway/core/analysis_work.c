@@ -43,6 +43,17 @@ running_ns(const struct hw_pass *pass, const struct hw_analysed_thread *thread)
     return thread->time_ns[HW_RUNNING] + (thread->state == HW_RUNNING ? pass->now_ns - thread->since_ns : 0);
 }
 
+/* As so many more begin, or, with -1, end. Who waits while all threads are at work isn't in any trace. */
+static void
+change_at_work(struct hw_pass *pass, int by)
+{
+    struct hw_at_work *at_work = &pass->process->at_work;
+    uint32_t threads = at_work->threads < HW_AT_WORK_MOST ? at_work->threads : HW_AT_WORK_MOST;
+    at_work->time_ns[threads] += pass->now_ns - at_work->since_ns;
+    at_work->since_ns = pass->now_ns;
+    at_work->threads += (uint32_t)by;
+}
+
 static void
 finish(struct hw_pass *pass, struct hw_analysed_thread *thread, uint64_t running_ns)
 {
@@ -54,6 +65,7 @@ finish(struct hw_pass *pass, struct hw_analysed_thread *thread, uint64_t running
     work->computed_ns = thread->computed_ns - work->computed_ns;
     work->done = true;
     count(pass, work, 1);
+    change_at_work(pass, -1);
 }
 
 static void
@@ -64,9 +76,13 @@ begin(struct hw_pass *pass, struct hw_analysed_thread *thread, uint32_t string)
         work->depth += work->string == string;
         return;
     }
-    if (!pass->process->since_work.any) pass->process->since_work = (struct hw_since_work){ .any = true, .start_ns = pass->now_ns };
+    if (!pass->process->since_work.any) {
+        pass->process->since_work = (struct hw_since_work){ .any = true, .start_ns = pass->now_ns };
+        pass->process->at_work.since_ns = pass->now_ns;
+    }
+    change_at_work(pass, 1);
     *work = (struct hw_thread_work){ .string = string, .depth = 1, .time_ns = pass->now_ns, .running_ns = running_ns(pass, thread),
-                                     .ready_ns = thread->time_ns[HW_READY], .computed_ns = thread->computed_ns };
+                                     .ready_ns = thread->time_ns[HW_READY], .computed_ns = thread->computed_ns, .any = true };
 }
 
 static void

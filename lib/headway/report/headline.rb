@@ -4,6 +4,7 @@ require_relative "labels"
 require_relative "behind"
 require_relative "busy"
 require_relative "elsewhere"
+require_relative "pool"
 require_relative "remedy"
 require_relative "stalls"
 
@@ -60,8 +61,8 @@ module Headway
         return "The trace is empty: no thread was seen while it was recorded." if @threads.empty?
 
         waits = waiting
-        elsewhere = Elsewhere.sentence(@work)
-        of_work = @complaint == :slight ? [elsewhere, waits] : [waits, (full if @complaint), elsewhere]
+        besides = [Elsewhere.sentence(@work), pool]
+        of_work = @complaint == :slight ? [*besides, waits] : [waits, (full if @complaint), *besides]
         [*of_work, processor_time, @stalls.sentence, collecting].compact.join(" ")
       end
 
@@ -82,7 +83,11 @@ module Headway
         free?(waiters) ? waited(waiters) : turns(waiters) { |thread| @labels.thread(thread[:id]) }
       end
 
-      def much?(waiters) = @totals[:wait][:max_s] >= LONG_S && waiters.any? { |row| share(row) >= MUCH }
+      # And worth to be told before what work spent its time with.
+      def much?(waiters)
+        @totals[:wait][:max_s] >= LONG_S && waiters.any? { |row| share(row) >= MUCH } &&
+          waiters.sum { |row| row[:ready_s] } >= SLIGHT * @work.sum { |kind| kind[:total_s] }
+      end
 
       # Of all waits it had a part that tells, or it is what the processes are there for, however many threads it starts that wait, too.
       def telling?(work)
@@ -155,10 +160,17 @@ module Headway
       # Then turns are all that a policy changes: who goes first, not how much is done.
       def full
         wall_s, running_s, off_cpu_s = @totals[:since_work]&.values_at(:wall_s, :running_s, :off_cpu_s)
-        return if wall_s.nil? || wall_s < FULL_FROM_S || running_s < FULL * wall_s || off_cpu_s > TELLING * running_s
+        return if wall_s.nil? || wall_s < FULL_FROM_S || !gvl_held? || off_cpu_s > TELLING * running_s
 
         "The GVL was held for #{percent(running_s / wall_s)} of the time since work began, which is all that one process can do: " \
           "more of them do more."
+      end
+
+      def gvl_held? = @totals[:since_work].then { |since| since[:running_s] >= FULL * since[:wall_s] }
+
+      # Where the GVL is held all the time more threads do no more.
+      def pool
+        Pool.sentence(@data[:processes], @work, @remedy) unless @totals[:since_work].nil? || gvl_held?
       end
 
       # -- threads

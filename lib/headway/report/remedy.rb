@@ -56,13 +56,14 @@ module Headway
       # @return [String] a sentence on what policy fair gains then; "" under that
       def once_heeded(id, share) = fair?(process_of(id)) ? "" : sentence(id, share, ahead: Summary::Verdict::ONCE_HEEDED)
 
+      # @return [String] who tells how many threads and processes are right
+      def asking = "#{"of a recording (--record FILE), " if @paths.empty?}`headway advise #{files}`"
+
       private
 
       def process_of(id) = @processes.find { |one| id ? one[:id] == id : one[:policy] != "fair" }
 
       def fair?(process) = process.nil? || process[:policy] == "fair"
-
-      def asking = "#{"of a recording (--record FILE), " if @paths.empty?}`headway advise #{files}`"
 
       def files
         path = @paths.size == 1 ? @paths.first : @paths.map { |one| File.dirname(one) }.uniq.then { |directories| directories.first if directories.one? }

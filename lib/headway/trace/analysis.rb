@@ -69,7 +69,8 @@ module Headway
         { id: id, file: @names[id], **raw.slice(:pid, :parent_pid, :ruby, :command, :policy, :preempt),
           quantum_ms: raw[:quantum].fdiv(1_000_000), cpus: raw[:cpus], started_at: iso8601(common(raw, raw[:start])),
           start_s: time(id, raw[:start]), end_s: time(id, raw[:end]),
-          **raw.slice(:events, :dropped, :folded, :unread), quota: quota(*raw[:quota]), damage: damage(raw[:damage]) }
+          **raw.slice(:events, :dropped, :folded, :unread), quota: quota(*raw[:quota]), pool: pool(id),
+          damage: damage(raw[:damage]) }
       end
 
       def iso8601(wall_ns)
@@ -78,6 +79,27 @@ module Headway
 
       def quota(periods, exhausted)
         { periods: periods, exhausted: exhausted } if periods.positive?
+      end
+
+      # The threads that had work, as many as there were of them at a time, and for how long all of them were at it at once.
+      def pool(id)
+        workers = workers_of(id)
+        return if workers.empty?
+
+        threads = most_at_once(workers)
+        times_ns = @processes[id][:at_work]
+        { threads: threads, work_s: seconds(times_ns.drop(1).sum), full_s: seconds(times_ns[threads] || 0) }
+      end
+
+      def workers_of(id)
+        @workers ||= @raw[:threads].select { |thread| thread[:worked] }.group_by { |thread| thread[:process] }
+        @workers.fetch(id, [])
+      end
+
+      # Of two at the same time the one that ends goes first.
+      def most_at_once(threads)
+        count = 0
+        threads.flat_map { |thread| [[thread[:start], 1], [thread[:end], -1]] }.sort.map { |_, by| count += by }.max
       end
 
       def damage(raw)

@@ -169,6 +169,33 @@ TEST(what_came_since_work_began_is_told_apart)
     hw_analysis_free(&analysis);
 }
 
+/* Thread 1 is at 1 from 100 to 300 (what is marked within is part of it), thread 2 at 2 from 200 until it ends, at 400, and thread 3 at 3
+ * from 500 until the trace ends, at 600. */
+TEST(how_many_threads_were_at_work_at_once)
+{
+    ANALYSE(EVENT(90, 1, RESUMED), EVENT(100, 1, MARK_BEGIN, .value = 1), EVENT(110, 1, MARK_BEGIN, .value = 4),
+            EVENT(120, 1, SUSPENDED), EVENT(190, 2, RESUMED), EVENT(200, 2, MARK_BEGIN, .value = 2), EVENT(210, 2, SUSPENDED),
+            EVENT(220, 1, RESUMED), EVENT(230, 1, MARK_END, .value = 4), EVENT(300, 1, MARK_END, .value = 1), EVENT(310, 1, SUSPENDED),
+            EVENT(390, 2, RESUMED), EVENT(400, 2, EXITED), EVENT(500, 3, RESUMED), EVENT(500, 3, MARK_BEGIN, .value = 3),
+            EVENT(600, 3, SUSPENDED));
+    const struct hw_at_work *at_work = &analysis.processes[0].at_work;
+    CHECK_EQUAL(100, at_work->time_ns[0]);
+    CHECK_EQUAL(100 + 100 + 100, at_work->time_ns[1]);
+    CHECK_EQUAL(100, at_work->time_ns[2]);
+    CHECK_EQUAL(0, at_work->time_ns[3]);
+    CHECK_EQUAL(0, at_work->threads);
+    CHECK(numbered(1)->work.any && numbered(2)->work.any && numbered(3)->work.any);
+    hw_analysis_free(&analysis);
+
+    static struct hw_trace_event crowd[HW_AT_WORK_MOST + 3]; /* more at once than are told apart, of which one ends early */
+    for (uint32_t i = 0; i < HW_AT_WORK_MOST + 2; i++) crowd[i] = EVENT(100 + i, i + 1, MARK_BEGIN, .value = 1);
+    crowd[HW_AT_WORK_MOST + 2] = EVENT(1100 + HW_AT_WORK_MOST, 1, MARK_END, .value = 1);
+    analyse_events(crowd, HW_AT_WORK_MOST + 3, false);
+    CHECK_EQUAL(1, analysis.processes[0].at_work.time_ns[1]);
+    CHECK_EQUAL(1001, analysis.processes[0].at_work.time_ns[HW_AT_WORK_MOST]); /* since so many were */
+    hw_analysis_free(&analysis);
+}
+
 /* Request 1 of thread 1 becomes 7; inside it a mark of another name, and one of the same. Thread 2 waits behind request 4 of
  * thread 3, which lasts to the end. */
 TEST(work_is_what_outermost_marks_say)
@@ -343,7 +370,7 @@ TESTS(NAMED(a_wait_is_split_among_those_who_held_the_gvl), NAMED(a_hold_off_the_
       NAMED(blame_is_late_when_one_waited_long_for_it_however_many_did),
       NAMED(marks_nest_and_end_with_their_thread), NAMED(marks_beyond_the_limit_are_folded),
       NAMED(work_is_what_outermost_marks_say), NAMED(a_part_is_a_mark_and_no_work),
-      NAMED(what_came_since_work_began_is_told_apart), NAMED(what_work_computed_without_the_gvl),
+      NAMED(what_came_since_work_began_is_told_apart), NAMED(how_many_threads_were_at_work_at_once), NAMED(what_work_computed_without_the_gvl),
       NAMED(gc_is_counted_once_however_often_it_is_told), NAMED(what_is_under_way_at_the_end_counts_as_time_only),
       NAMED(a_thread_that_resumes_takes_the_gvl_from_who_was_thought_to_have_it), NAMED(wait_buckets_are_in_order),
       NAMED(more_threads_than_are_kept_are_left_out),
