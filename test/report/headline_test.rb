@@ -273,7 +273,8 @@ class HeadlineTest < Minitest::Test
   def test_a_pool_that_was_full
     since = { wall_s: 60.0, running_s: 20.0, off_cpu_s: 0.0, gc_count: 0, gc_s: 0.0 }
     calm = { threads: [{ name: "web", segments: [[:running, 20.0], [:suspended, 40.0]] }], work: [{ **SLOW, count: 50 }], since_work: since }
-    full = "For 83 % of the time in which there was work all 5 threads were at it: what else came waited for one of them, which no trace shows. " \
+    full = "For 83 % of the time in which there was work all 5 threads were at it: what else came waited for one of them, or for one " \
+           "more to be started, which no trace shows. " \
            "`headway advise made.headway` says whether more threads help."
     said = ->(*pools, **others) { headline(MadeTrace.new(**calm, processes: pools.map { |pool| { file: "made.headway", pool: pool } }, **others)) }
 

@@ -22,7 +22,7 @@ module Headway
           return if work_s < FROM_S || full_s < MOSTLY * work_s || work.sum { |kind| kind[:count] } < EACH_AT_LEAST * threads
 
           "For #{Summary::Text.percent(full_s / work_s)} of the time in which there was work #{all(pools)} were at it: what else came waited for " \
-            "one of them, which no trace shows. #{asking(remedy)} says whether more threads help."
+            "one of them, or for one more to be started, which no trace shows. #{asking(remedy)} says whether more threads help."
         end
 
         private
