@@ -86,7 +86,7 @@ module Headway
       # And worth to be told before what work spent its time with.
       def much?(waiters)
         @totals[:wait][:max_s] >= LONG_S && waiters.any? { |row| share(row) >= MUCH } &&
-          waiters.sum { |row| row[:ready_s] } >= SLIGHT * @work.sum { |kind| kind[:total_s] }
+          waiters.sum { |row| row[:ready_s] } >= MUCH * @work.sum { |kind| kind[:total_s] }
       end
 
       # Of all waits it had a part that tells, or it is what the processes are there for, however many threads it starts that wait, too.
