@@ -234,6 +234,17 @@ class HeadlineTest < Minitest::Test
     assert_match(/\Awork without a name spent 60 % .* \(app\/report\.rb:12\)\. /, headline(MadeTraces.stalled(work: nameless)))
   end
 
+  # However many there are of them, policy fair lets nobody go before those that block by themselves.
+  def test_threads_that_run_for_less_than_fair_prefers_them_for
+    pool = lambda do |run_s|
+      Array.new(8) { |i| { name: "worker-#{i}", start_s: i * run_s, segments: [[:running, run_s], [:suspended, run_s], [:ready, 6 * run_s]] * 10 } }
+    end
+
+    assert_match(/ No policy shortens that: who has the GVL mostly gives it up by itself within 5 ms\. More processes do\.\z/,
+                 headline(MadeTrace.new(threads: pool[0.006])))
+    assert_match(/ With policy fair it would go first: /, headline(MadeTrace.new(threads: pool[0.008])))
+  end
+
   # A mark around something else is not what the trace is about; nor is work that hardly waited.
   def test_work_that_waited_for_little_of_it
     [[0.3, 0.1], [7.5, 0.007]].each do |total_s, ready_s| # three threads have no more time

@@ -86,7 +86,8 @@ class MadeTrace
 
   def totals(threads, wall_s)
     running_s, ready_s, suspended_s = %i[running_s ready_s suspended_s].map { |key| threads.sum(0.0) { |row| row[key] } }
-    { running_s: running_s, ready_s: ready_s, suspended_s: suspended_s, off_cpu_s: @off_cpu_s, since_work: @since_work,
+    batch_s = @threads.sum(0.0) { |thread| lengths(thread, :running).sum(0.0) { |length| [length - 0.005, 0.0].max } }
+    { running_s: running_s, ready_s: ready_s, suspended_s: suspended_s, off_cpu_s: @off_cpu_s, batch_s: batch_s, since_work: @since_work,
       idle_s: [wall_s * @processes.size - running_s, 0.0].max,
       gc_s: gc_s, wait: spread(@threads.flat_map { |thread| lengths(thread, :ready) }),
       hold: spread(@threads.flat_map { |thread| lengths(thread, :running) }),

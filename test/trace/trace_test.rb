@@ -17,7 +17,7 @@ class TraceTest < TraceCase
     assert_equal [{ id: 0, file: "trace0.headway", pid: 4242, parent_pid: 1, ruby: "3.4.7", command: "ruby server.rb", policy: "fair", preempt: "signal",
                     quantum_ms: 100.0, cpus: 2, started_at: "2023-11-14T22:13:20.000000Z", start_s: 0.0, end_s: 0.1,
                     events: 15, dropped: 5, folded: 2, unread: 0, quota: nil, pool: { threads: 1, work_s: 0.065, full_s: 0.065 }, damage: nil }], known[:processes]
-    assert_equal({ running_s: 0.098, ready_s: 0.053, suspended_s: 0.029, off_cpu_s: 0.0, idle_s: 0.002, gc_s: 0.002,
+    assert_equal({ running_s: 0.098, ready_s: 0.053, suspended_s: 0.029, off_cpu_s: 0.0, batch_s: 0.088, idle_s: 0.002, gc_s: 0.002,
                    wait: durations(0.012, 0.041, p50_s: 0.012001279), hold: durations(0.01, 0.06, p50_s: 0.010002431),
                    switches: { voluntary: 1, preempted: 1 },
                    since_work: { wall_s: 0.09, running_s: 0.088, off_cpu_s: 0.0, gc_count: 1, gc_s: 0.002 } }, known[:totals])
@@ -29,11 +29,11 @@ class TraceTest < TraceCase
     main, worker = trace_of(known_trace).to_h[:threads]
 
     assert_equal({ id: 0, process: 0, number: 1, name: "main", site: "", start_s: 0.0, end_s: 0.1, running_s: 0.088,
-                   ready_s: 0.012, suspended_s: 0.0, off_cpu_s: 0.0, wait: durations(0.012), hold: durations(0.06),
+                   ready_s: 0.012, suspended_s: 0.0, off_cpu_s: 0.0, batch_s: 0.083, wait: durations(0.012), hold: durations(0.06),
                    switches: { voluntary: 0, preempted: 1 },
                    waited_for: [{ thread: 1, s: 0.01 }, { thread: nil, s: 0.002 }] }, main)
     assert_equal({ id: 1, process: 0, number: 2, name: "worker", site: "pool.rb:12", start_s: 0.0, end_s: 0.08,
-                   running_s: 0.01, ready_s: 0.041, suspended_s: 0.029, off_cpu_s: 0.0, wait: durations(0.041), hold: durations(0.01),
+                   running_s: 0.01, ready_s: 0.041, suspended_s: 0.029, off_cpu_s: 0.0, batch_s: 0.005, wait: durations(0.041), hold: durations(0.01),
                    switches: { voluntary: 1, preempted: 0 },
                    waited_for: [{ thread: 0, s: 0.04 }, { thread: nil, s: 0.001 }] }, worker)
   end

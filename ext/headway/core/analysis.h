@@ -49,6 +49,8 @@ struct hw_analysed_thread {
     uint64_t start_ns, end_ns;
     uint64_t time_ns[HW_STATE_COUNT];
     uint64_t off_cpu_ns;      /* of its running time, it was on no processor */
+    uint64_t burst_ns;        /* as the policy counts it, of what it ran on a processor */
+    uint64_t batch_ns;        /* of its running time, what it ran as a batch thread: fair would have let others go first */
     uint64_t hold_off_cpu_ns; /* of the hold that is ending */
     uint32_t cpu_us;          /* its CPU clock as last read; 0: never */
     uint64_t cpu_read_ns;     /* when that was */

@@ -2,6 +2,7 @@
  * takes the GVL from whoever was thought to have it. */
 #include "analysis_pass.h"
 #include "clock.h"
+#include "policy.h"
 
 #include <string.h>
 
@@ -63,6 +64,22 @@ hold_since_work(struct hw_pass *pass, uint64_t spent_ns, uint64_t off_cpu_ns)
     if (spent_ns <= since_ns) since->off_cpu_ns += off_cpu_ns;
 }
 
+static void
+add_to_burst(struct hw_analysed_thread *t, uint64_t ran_ns)
+{
+    uint64_t interactive_ns = hw_policy_default.burst_ns;
+    uint64_t left_ns = t->burst_ns < interactive_ns ? interactive_ns - t->burst_ns : 0;
+    t->burst_ns += ran_ns;
+    if (ran_ns > left_ns) t->batch_ns += ran_ns - left_ns;
+}
+
+static void
+sleep_off_burst(struct hw_analysed_thread *t, uint64_t slept_ns)
+{
+    uint64_t remembered_ns = hw_earlier_ns(t->burst_ns, HW_BURST_MEMORY * hw_policy_default.burst_ns);
+    t->burst_ns = hw_policy_burst_after_sleep_ns(remembered_ns, slept_ns);
+}
+
 /* The time in the state that ends now, which may also be merely interrupted by the end of the trace. */
 static void
 account(struct hw_pass *pass, uint32_t index)
@@ -75,7 +92,9 @@ account(struct hw_pass *pass, uint32_t index)
     if (t->state == HW_RUNNING) {
         hold_since_work(pass, spent_ns, off_cpu_ns);
         t->cpu_held_ns += spent_ns - off_cpu_ns;
+        add_to_burst(t, spent_ns - off_cpu_ns);
     }
+    if (t->state == HW_SUSPENDED) sleep_off_burst(t, spent_ns);
     t->hold_off_cpu_ns = 0;
     if (pass->analysis->lanes &&
         !hw_lane_add(&t->lane, (uint8_t)lane_states[t->state], hw_pass_lane_time_ns(pass, t->since_ns),

@@ -110,6 +110,7 @@ module Headway
         threads = @raw[:threads]
         { running_s: seconds(sum(threads, :running)), ready_s: seconds(sum(threads, :ready)),
           suspended_s: seconds(sum(threads, :suspended)), off_cpu_s: seconds(sum(threads, :off_cpu)),
+          batch_s: seconds(sum(threads, :batch)),
           idle_s: seconds(sum(@processes, :idle)),
           gc_s: seconds(@processes.sum { |process| process[:gc][1] }), wait: durations(@raw[:wait]), hold: durations(@raw[:hold]),
           switches: { voluntary: sum(threads, :voluntary), preempted: sum(threads, :preempted) }, since_work: since_work }
@@ -146,7 +147,7 @@ module Headway
         { id: id, process: process, number: raw[:number], name: raw[:name], site: raw[:site],
           start_s: time(process, raw[:start]), end_s: time(process, raw[:end]),
           running_s: seconds(raw[:running]), ready_s: seconds(raw[:ready]), suspended_s: seconds(raw[:suspended]),
-          off_cpu_s: seconds(raw[:off_cpu]),
+          off_cpu_s: seconds(raw[:off_cpu]), batch_s: seconds(raw[:batch]),
           wait: durations(raw[:wait]), hold: durations(raw[:hold]), switches: raw.slice(:voluntary, :preempted),
           waited_for: waited_for(raw) }
       end

@@ -148,6 +148,21 @@ TEST(what_work_computed_without_the_gvl)
     hw_analysis_free(&analysis);
 }
 
+/* Thread 1 runs for 4 ms, is off the processor for 3 of 6 more, and after 1 ms of sleep, which takes 2 off, runs for 2 more. Thread 2 was
+ * only interrupted in its 8. */
+TEST(what_threads_ran_beyond_their_burst)
+{
+    ANALYSE(EVENT(US(1), 1, RESUMED), EVENT(US(4001), 1, PREEMPTED), EVENT(US(4002), 1, RESUMED), EVENT(US(10002), 1, OFF_CPU, .value = 3000),
+            EVENT(US(10002), 1, SUSPENDED), EVENT(US(11002), 1, RESUMED), EVENT(US(13002), 1, SUSPENDED));
+    CHECK_EQUAL(US(2000 + 2000), numbered(1)->batch_ns);
+    hw_analysis_free(&analysis);
+    ANALYSE(EVENT(US(1), 2, RESUMED), EVENT(US(4001), 2, PREEMPTED), EVENT(US(4002), 1, RESUMED), EVENT(US(5002), 1, SUSPENDED),
+            EVENT(US(5003), 2, RESUMED), EVENT(US(9003), 2, SUSPENDED), EVENT(US(90000), 2, RESUMED), EVENT(US(95000), 2, SUSPENDED));
+    CHECK_EQUAL(US(3000), numbered(2)->batch_ns);
+    CHECK_EQUAL(0, numbered(1)->batch_ns);
+    hw_analysis_free(&analysis);
+}
+
 /* A server boots until 200, collecting for 30 and on no processor for 40; its first request comes in a hold from 180 on. */
 TEST(what_came_since_work_began_is_told_apart)
 {
@@ -370,7 +385,7 @@ TESTS(NAMED(a_wait_is_split_among_those_who_held_the_gvl), NAMED(a_hold_off_the_
       NAMED(blame_is_late_when_one_waited_long_for_it_however_many_did),
       NAMED(marks_nest_and_end_with_their_thread), NAMED(marks_beyond_the_limit_are_folded),
       NAMED(work_is_what_outermost_marks_say), NAMED(a_part_is_a_mark_and_no_work),
-      NAMED(what_came_since_work_began_is_told_apart), NAMED(how_many_threads_were_at_work_at_once), NAMED(what_work_computed_without_the_gvl),
+      NAMED(what_threads_ran_beyond_their_burst), NAMED(what_came_since_work_began_is_told_apart), NAMED(how_many_threads_were_at_work_at_once), NAMED(what_work_computed_without_the_gvl),
       NAMED(gc_is_counted_once_however_often_it_is_told), NAMED(what_is_under_way_at_the_end_counts_as_time_only),
       NAMED(a_thread_that_resumes_takes_the_gvl_from_who_was_thought_to_have_it), NAMED(wait_buckets_are_in_order),
       NAMED(more_threads_than_are_kept_are_left_out),
