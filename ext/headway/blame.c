@@ -68,17 +68,32 @@ add_stack(VALUE *codes, int *lines, unsigned depth, uint64_t weight_ns)
     return hw_stacks_add(&hw_stacks, codes, lines, depth, weight_ns);
 }
 
-void
-hw_blame_sample(const struct hw_thread *record, uint64_t weight_ns, uint64_t now)
+/* The stack of the thread that runs. With weight 0 only its number is wanted. */
+static void
+take_stack(const struct hw_thread *record, enum hw_trace_kind kind, uint64_t weight_ns, uint64_t now)
 {
     static VALUE codes[HW_STACK_DEEPEST]; /* the GVL is held throughout */
     static int lines[HW_STACK_DEEPEST];
-    if (weight_ns == 0) return;
     int depth = rb_profile_frames(0, HW_STACK_DEEPEST, codes, lines);
     uint32_t stack = add_stack(codes, lines, depth > 0 ? (unsigned)depth : 0, weight_ns);
-    if (stack) hw_feed_aside(&hw_runtime, HW_TRACE_BLAME, record->number, stack, now);
+    if (stack) hw_feed_aside(&hw_runtime, kind, record->number, stack, now);
     hw_runtime.recorder.folded = hw_stacks.folded;
     if (stack && hw_recording(&hw_runtime.recorder) && hw_runtime.recorder.set.flight) hw_names_ask();
+}
+
+/* Whoever was blocked for long checks its interrupts on the way back, in the very call that it blocked in. */
+void
+hw_blame_block(struct hw_thread *record)
+{
+    if (!record->was_long_away) return;
+    record->was_long_away = false;
+    if (hw_recording(&hw_runtime.recorder)) take_stack(record, HW_TRACE_BLOCKED, 0, hw_now_ns());
+}
+
+void
+hw_blame_sample(const struct hw_thread *record, uint64_t weight_ns, uint64_t now)
+{
+    if (weight_ns > 0) take_stack(record, HW_TRACE_BLAME, weight_ns, now);
 }
 
 /* -- names -------------------------------------------------------------------------------------------------------------- */

@@ -203,17 +203,31 @@ marks_array(const struct hw_analysis *analysis)
     return marks;
 }
 
-/* [name, count, time, time running, time ready, time computing without the GVL, weight of blame] */
+/* [[process, the stack's frame ids, for how long work was blocked there], ...] */
 static VALUE
-works_array(const struct hw_analysis *analysis)
+blocks_array(const struct hw_analysis *analysis, const struct hw_analysed_work *work, VALUE processes)
+{
+    VALUE blocks = rb_ary_new(), frames = rb_hash_aref(rb_ary_entry(processes, work->process), ID2SYM(rb_intern("frames")));
+    for (uint32_t i = 0; i < work->blocked.slots; i++) {
+        if (!work->blocked.keys[i] || work->blocked.values[i] == 0) continue;
+        VALUE stack = stack_array(&analysis->processes[work->process].tables, (uint32_t)(work->blocked.keys[i] - 1), frames);
+        rb_ary_push(blocks, rb_ary_new_from_args(3, UINT2NUM(work->process), stack, ULL2NUM(work->blocked.values[i])));
+    }
+    return blocks;
+}
+
+/* [name, count, time, time running, time ready, time computing without the GVL, weight of blame, blocks] */
+static VALUE
+works_array(const struct hw_analysis *analysis, VALUE processes)
 {
     VALUE works = rb_ary_new();
     for (uint32_t i = 0; i < analysis->work_count; i++) {
         const struct hw_analysed_work *work = &analysis->works[i];
         if (work->count == 0) continue; /* all of it got a better name */
         VALUE name = hw_trace_text(hw_tables_string(&analysis->processes[work->process].tables, work->string));
-        rb_ary_push(works, rb_ary_new_from_args(7, name, ULL2NUM(work->count), ULL2NUM(work->time_ns), ULL2NUM(work->running_ns),
-                                                ULL2NUM(work->ready_ns), ULL2NUM(work->computed_ns), ULL2NUM(work->blamed_ns)));
+        rb_ary_push(works, rb_ary_new_from_args(8, name, ULL2NUM(work->count), ULL2NUM(work->time_ns), ULL2NUM(work->running_ns),
+                                                ULL2NUM(work->ready_ns), ULL2NUM(work->computed_ns), ULL2NUM(work->blamed_ns),
+                                                blocks_array(analysis, work, processes)));
     }
     return works;
 }
@@ -237,6 +251,6 @@ hw_trace_result(const struct hw_analysis *analysis)
     hw_set_number(result, "blames_folded", analysis->blames_folded);
     hw_set(result, "marks", marks_array(analysis));
     hw_set_number(result, "marks_folded", analysis->marks_folded);
-    hw_set(result, "work", works_array(analysis));
+    hw_set(result, "work", works_array(analysis, processes));
     return result;
 }

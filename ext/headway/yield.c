@@ -138,6 +138,7 @@ on_job(void *unused)
     struct hw_thread *record = hw_record_of(thread);
 
     if (record && record->ractor_known && !record->yielding) {
+        hw_blame_block(record);
         bool again = record->job_resume == record->resumes;
         record->job_resume = 0;
         if ((again ? must_yield(record) : blame_and_must_yield(record)) && !trap_pending(record)) {

@@ -72,7 +72,7 @@ class HeadlineTest < Minitest::Test
   # It is woken a thousand times, 100 µs each.
   def test_waking_is_nothing_to_complain_of
     woken = { name: "woken", segments: [[:ready, 0.0001], [:running, 0.0001], [:suspended, 0.01]] * 1000 }
-    work = [{ name: "GET /", count: 1000, total_s: 1.0, running_s: 0.1, ready_s: 0.1, computed_s: 0.0, blamed_s: 0.0 }]
+    work = [{ name: "GET /", count: 1000, total_s: 1.0, running_s: 0.1, ready_s: 0.1, computed_s: 0.0, blamed_s: 0.0, blocked: [] }]
     trace = MadeTrace.new(threads: [woken, { name: "idle", segments: [[:running, 0.01], [:suspended, 9.0]] }])
 
     assert_match(/\AThe program was idle: /, headline(trace))
@@ -317,6 +317,21 @@ class HeadlineTest < Minitest::Test
     assert_equal "`GET /` spent 60 % of its 10.0 s waiting for the GVL; 90 % of all waits were behind `Report#render` (app/report.rb:12), " \
                  "at `GET /report`. #{FAIR} `GET /slow` spent 97 % of its 20.0 s #{ELSEWHERE}", headline(MadeTraces.stalled(work: [*WORK, SLOW]))
     refute_includes headline(MadeTraces.stalled(work: [*WORK, { **SLOW, total_s: 2.0 }])), ELSEWHERE
+  end
+
+  def test_where_work_was_blocked
+    frames = [["Kernel#sleep", "<cfunc>", 0], ["Net::HTTP#get", "/usr/lib/ruby/net/http.rb", 9], ["block in Shop#price", "/srv/app/shop.rb", 12], ["Pool#take", "/srv/app/pool.rb", 3]]
+    frames.map! { |method, file, line| { method: method, file: file, line: line } }
+    said = ->(*blocked) { headline(MadeTraces.single(frames: frames, work: [{ **SLOW, blocked: blocked }])) }
+    place = "`GET /slow` spent 97 % of its 20.0 s neither running nor waiting for the GVL, which no policy changes: "
+
+    assert_operator said[{ frames: [0, 1, 2], s: 9.7 }, { frames: [0, 2], s: 4.85 }, { frames: [3], s: 2.0 }], :end_with?,
+                    "#{place}75 % of that in `Shop#price` (app/shop.rb:12), at `Kernel#sleep`."
+    assert_operator said[{ frames: [3], s: 19.5 }], :end_with?, "#{place}100 % of that in `Pool#take` (app/pool.rb:3)."
+    assert_operator said[{ frames: [0], s: 19.4 }], :end_with?, "#{place}100 % of that in `Kernel#sleep`."
+    assert_operator said[{ frames: [3], s: 9.0 }], :end_with?, ELSEWHERE
+    assert_operator headline(MadeTraces.single(frames: frames, work: [{ **SLOW, computed_s: 4.0, blocked: [{ frames: [3], s: 19.4 }] }])), :end_with?,
+                    "#{place}100 % of that in `Pool#take` (app/pool.rb:3); for 4.00 s of it it computed without the GVL."
   end
 
   # As of logins, whose passwords are hashed in native code.

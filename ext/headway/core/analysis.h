@@ -33,12 +33,17 @@
 
 #define HW_ANALYSIS_WORKS_MOST 65536 /* names of work, each process's for itself; further ones are left out */
 
+#define HW_BLOCKS_OF_WORK 16 /* stacks of one piece of work; further ones aren't told */
+#define HW_ANALYSIS_BLOCKS_MOST (UINT32_C(1) << 20) /* of a name of work and a stack */
+
 /* What a thread is at; with depth 0 what it was at last, done: and the sums below have it. Until then times are as of its begin. */
 struct hw_thread_work {
     uint32_t string, depth; /* depth: of marks of this very name */
     uint64_t time_ns, running_ns, ready_ns, computed_ns, blamed_ns;
     bool done;
     bool any; /* it had work */
+    uint8_t block_count;
+    struct { uint32_t stack; uint64_t ns; } blocks[HW_BLOCKS_OF_WORK]; /* where it was blocked, for how long */
 };
 
 struct hw_analysed_thread {
@@ -50,6 +55,7 @@ struct hw_analysed_thread {
     uint64_t time_ns[HW_STATE_COUNT];
     uint64_t off_cpu_ns;      /* of its running time, it was on no processor */
     uint64_t burst_ns;        /* as the policy counts it, of what it ran on a processor */
+    uint64_t away_ns;         /* how long it was suspended last; 0: it is told where */
     uint64_t batch_ns;        /* of its running time, what it ran as a batch thread: fair would have let others go first */
     uint64_t hold_off_cpu_ns; /* of the hold that is ending */
     uint32_t cpu_us;          /* its CPU clock as last read; 0: never */
@@ -113,6 +119,7 @@ struct hw_analysed_work {
     uint32_t process, string;
     uint64_t count, time_ns, running_ns, ready_ns, computed_ns;
     uint64_t blamed_ns; /* weight of the blame samples in it */
+    struct hw_number_map blocked; /* stack -> for how long it was blocked there */
 };
 
 struct hw_analysed_blame {
@@ -129,7 +136,7 @@ struct hw_analysis {
     struct hw_analysed_mark *marks;
     struct hw_analysed_work *works;
     struct hw_analysed_blame *blames;
-    uint32_t process_count, thread_count, mark_count, work_count, blame_count, pair_count;
+    uint32_t process_count, thread_count, mark_count, work_count, blame_count, pair_count, block_count;
     uint32_t thread_capacity, mark_capacity, work_capacity, blame_capacity;
     uint64_t marks_folded;
     uint64_t blame_samples, blame_ns, blames_folded; /* folded: samples beyond HW_ANALYSIS_BLAMES_MOST */

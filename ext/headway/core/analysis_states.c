@@ -94,7 +94,10 @@ account(struct hw_pass *pass, uint32_t index)
         t->cpu_held_ns += spent_ns - off_cpu_ns;
         add_to_burst(t, spent_ns - off_cpu_ns);
     }
-    if (t->state == HW_SUSPENDED) sleep_off_burst(t, spent_ns);
+    if (t->state == HW_SUSPENDED) {
+        sleep_off_burst(t, spent_ns);
+        t->away_ns = spent_ns;
+    }
     t->hold_off_cpu_ns = 0;
     if (pass->analysis->lanes &&
         !hw_lane_add(&t->lane, (uint8_t)lane_states[t->state], hw_pass_lane_time_ns(pass, t->since_ns),
@@ -223,6 +226,7 @@ thread_event(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *
         if (event->value < HW_STATE_COUNT) enter(pass, index, (enum hw_state)event->value);
         break;
       case HW_TRACE_BLAME: hw_pass_blame(pass, index, event->value); break;
+      case HW_TRACE_BLOCKED: hw_pass_blocked(pass, index, event->value); break;
       case HW_TRACE_CPU: read_cpu(pass, thread(pass, index), event->value); break;
       case HW_TRACE_OFF_CPU:
         if (thread(pass, index)->state == HW_RUNNING) thread(pass, index)->hold_off_cpu_ns = event->value * HW_NS_PER_US;
@@ -253,7 +257,7 @@ void
 hw_pass_event(struct hw_pass *pass, const struct hw_trace_event *event)
 {
     pass->process->events++;
-    if (event->kind == 0 || event->kind > HW_TRACE_OFF_CPU) return;
+    if (event->kind == 0 || event->kind > HW_TRACE_BLOCKED) return;
     advance(pass, event->time_ns);
     if (event->kind == HW_TRACE_GC_START || event->kind == HW_TRACE_GC_END) {
         hw_pass_gc(pass, event->kind == HW_TRACE_GC_START);

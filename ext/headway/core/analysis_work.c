@@ -21,6 +21,18 @@ work_named(struct hw_pass *pass, uint32_t string)
     return &analysis->works[*place];
 }
 
+static void
+add_block(struct hw_pass *pass, struct hw_analysed_work *work, uint32_t stack, uint64_t by_ns)
+{
+    uint64_t *sum_ns = hw_number_map_find(&work->blocked, stack);
+    if (!sum_ns && pass->analysis->block_count < HW_ANALYSIS_BLOCKS_MOST) {
+        sum_ns = hw_number_map_put(&work->blocked, stack);
+        if (sum_ns) pass->analysis->block_count++;
+        else pass->failed = true;
+    }
+    if (sum_ns) *sum_ns += by_ns;
+}
+
 /* times: 1, or -1 to take it back. */
 static void
 count(struct hw_pass *pass, const struct hw_thread_work *done, int times)
@@ -34,6 +46,7 @@ count(struct hw_pass *pass, const struct hw_thread_work *done, int times)
     work->ready_ns += factor * done->ready_ns;
     work->computed_ns += factor * done->computed_ns;
     work->blamed_ns += factor * done->blamed_ns;
+    for (unsigned i = 0; i < done->block_count; i++) add_block(pass, work, done->blocks[i].stack, factor * done->blocks[i].ns);
 }
 
 /* Who marks runs; of one that doesn't, as its work ended elsewhere, the wait that is under way is left out. */
@@ -115,6 +128,26 @@ hw_pass_work(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *
       case HW_TRACE_MARK_NAME: rename_last(pass, thread, event->value); break;
       default: break;
     }
+}
+
+/* Of a block that began before the work, what is in it. */
+void
+hw_pass_blocked(struct hw_pass *pass, uint32_t index, uint32_t stack)
+{
+    struct hw_analysed_thread *thread = &pass->analysis->threads[index];
+    struct hw_thread_work *work = &thread->work;
+    uint64_t away_ns = hw_earlier_ns(thread->away_ns, pass->now_ns - work->time_ns);
+    thread->away_ns = 0;
+    if (work->depth == 0 || away_ns == 0 || stack == UINT32_MAX) return;
+    unsigned i = 0;
+    while (i < work->block_count && work->blocks[i].stack != stack) i++;
+    if (i == HW_BLOCKS_OF_WORK) return;
+    if (i == work->block_count) {
+        work->blocks[i].stack = stack;
+        work->blocks[i].ns = 0;
+        work->block_count++;
+    }
+    work->blocks[i].ns += away_ns;
 }
 
 void

@@ -6,8 +6,9 @@
 #include "runtime.h"
 
 /* After the scheduler has taken the event in; preempted: it counted a preemption; waited_ns: of a thread that was ready.
- * The VM's own time slice shows as SUSPENDED and, once the scheduler has recognised it, PREEMPTED in place of READY. */
-void hw_feed_event(struct hw_runtime *runtime, struct hw_thread *thread, enum hw_event event, bool preempted,
+ * The VM's own time slice shows as SUSPENDED and, once the scheduler has recognised it, PREEMPTED in place of READY. True: where the
+ * thread had blocked is worth a look. */
+bool hw_feed_event(struct hw_runtime *runtime, struct hw_thread *thread, enum hw_event event, bool preempted,
                    uint64_t waited_ns, uint64_t now);
 /* Lock not held: what is no thread event, marks, collections and blame. */
 void hw_feed_aside(struct hw_runtime *runtime, enum hw_trace_kind kind, uint32_t thread, uint32_t value, uint64_t now);

@@ -179,7 +179,8 @@ hw_runtime_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event 
             hw_scheduler_remove(scheduler, thread, now, &orders);
             break;
         }
-        if (hw_recording(&rt->recorder)) hw_feed_event(rt, thread, event, thread->account.preempted != preempted, waited_ns, now);
+        if (hw_recording(&rt->recorder) &&
+            hw_feed_event(rt, thread, event, thread->account.preempted != preempted, waited_ns, now)) orders.self = true;
         if (event == HW_EVENT_EXITED) hw_record_retire(rt, thread);
         hw_runtime_carry_out(rt, &orders, now);
         if (event == HW_EVENT_SUSPENDED && rt->pulls) next = next_here(thread, &orders);

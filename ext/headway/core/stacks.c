@@ -105,6 +105,7 @@ number_of(struct hw_stacks *s, const unsigned long *codes, const int *lines, uns
 static uint32_t
 weigh(struct hw_stacks *s, uint32_t number, uint64_t weight_ns)
 {
+    if (weight_ns == 0) return number;
     s->stacks[number - 1].weight_ns += weight_ns;
     s->stacks[number - 1].samples++;
     return number;

@@ -85,6 +85,12 @@ module Headway
         filed.find { |frame| !FOREIGN.match?(frame[:file]) } || filed.first || frames.first
       end
 
+      # @return [Hash, nil] the frame that ran or blocked
+      def leaf(stack) = @frames[stack[:frames].first]
+
+      # @return [String] the method of a frame
+      def method_at(frame) = frame ? Labels.method_of(frame) : "unknown code"
+
       private
 
       def top(shares, thread)
@@ -116,8 +122,6 @@ module Headway
         sum = weights.values.sum
         sum.positive? ? weights.transform_values { |weight| weight / sum } : {}
       end
-
-      def method_at(frame) = frame ? Labels.method_of(frame) : "unknown code"
     end
   end
 end

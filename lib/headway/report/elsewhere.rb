@@ -14,13 +14,14 @@ module Headway
 
       class << self
         # @param work [Array<Hash>] rows of the trace's
+        # @param behind [Behind] that knows frames
         # @return [String, nil] of the kind that spent most of its time so; nil: all of it didn't spend much
-        def sentence(work)
+        def sentence(work, behind)
           return if work.empty? || work.sum { |kind| seconds(kind) } < MOSTLY * work.sum { |kind| kind[:total_s] }
 
           kind = work.max_by { |one| seconds(one) }
           "#{Labels.work(kind)} spent #{Summary::Text.percent(seconds(kind) / kind[:total_s])} of its #{Summary::Text.duration(kind[:total_s])} " \
-            "neither running nor waiting for the GVL, which no policy changes: #{at_what(kind)}."
+            "neither running nor waiting for the GVL, which no policy changes: #{where(kind, behind) || at_what(kind)}."
         end
 
         # @param kind [Hash] a row of the trace's work
@@ -29,9 +30,28 @@ module Headway
 
         private
 
+        # The method of the program in which it was blocked longest, and the call that blocked.
+        def where(kind, behind)
+          method, stacks = kind[:blocked].group_by { |stack| behind.method_at(behind.telling(stack)) }.max_by { |_, all| sum(all) }
+          return if method.nil? || sum(stacks) < MOSTLY * seconds(kind)
+
+          frame, leaf = stacks.first.then { |longest| [behind.telling(longest), behind.leaf(longest)] }
+          place = Labels.place(frame)
+          "#{Summary::Text.percent([sum(stacks) / seconds(kind), 1.0].min)} of that in #{Labels.code(method, place.empty? ? nil : place)}" \
+            "#{", at `#{Summary::Text.plain(Labels.method_of(leaf))}`" unless leaf.equal?(frame)}#{computed(kind)}"
+        end
+
+        def sum(stacks) = stacks.sum { |stack| stack[:s] }
+
+        def computed(kind)
+          "; for #{Summary::Text.duration(kind[:computed_s])} of it it computed without the GVL" if computed?(kind)
+        end
+
+        def computed?(kind) = kind[:computed_s] >= MUCH_COMPUTED * seconds(kind)
+
         # Who computes waits for a processor, too, as long as that may take.
         def at_what(kind)
-          if kind[:computed_s] < MUCH_COMPUTED * seconds(kind)
+          unless computed?(kind)
             return "I/O, sleep, a lock, a wait for a connection, or native code without the GVL"
           end
 

@@ -61,7 +61,7 @@ module Headway
         return "The trace is empty: no thread was seen while it was recorded." if @threads.empty?
 
         waits = waiting
-        besides = [Elsewhere.sentence(@work), pool]
+        besides = [Elsewhere.sentence(@work, @behind), pool]
         of_work = @complaint == :slight ? [*besides, waits] : [waits, (full if @complaint), *besides]
         [*of_work, processor_time, @stalls.sentence, collecting].compact.join(" ")
       end

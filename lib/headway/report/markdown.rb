@@ -12,7 +12,7 @@ module Headway
 
       # @param output [IO]
       def write(output)
-        sections = [heading, totals, work, threads, pairs, blame, notes].reject(&:empty?)
+        sections = [heading, totals, work, blocked, threads, pairs, blame, notes].reject(&:empty?)
         output << sections.map { |lines| lines.join("\n") }.join("\n\n") << "\n"
       end
 
@@ -40,6 +40,14 @@ module Headway
 
         more = @rows.more_work
         table(WORK.map { |_, title,| title }, rows) + (more.positive? ? ["", "and #{more} more that took less"] : [])
+      end
+
+      def blocked
+        rows = @rows.blocked
+        return [] if rows.empty?
+
+        table(["work", "where it was blocked for 10 ms and longer", "time", "share of that without the GVL"],
+              rows.map { |row| [code(row[:work]), code(row[:line]), time(row[:time]), percent(row[:share])] }, words: 2)
       end
 
       def threads

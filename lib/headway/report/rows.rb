@@ -72,23 +72,41 @@ module Headway
       #   :share
       def blame
         all = @data[:blame][:weight_s]
-        called = called_by_line
-        times = called.transform_values { |leaves| leaves.values.sum }
-        least = MINOR * (times.values.max || 0.0)
-        times.select { |_, time| time.positive? && time >= least }.max_by(MOST_METHODS, &:last).map do |line, time|
-          { line: "#{line}#{calling(called[line], time)}", time: time, share: all.positive? ? time / all : 0.0 }
+        longest(called_by_line(@data[:blame][:stacks]) { |stack| stack[:weight_s] }).map do |row|
+          { **row, share: all.positive? ? row[:time] / all : 0.0 }
         end
+      end
+
+      # @return [Array<Hash>] the lines of the program in which work was blocked, and what they were calling: :line, :work, :time, and :share of
+      #   what that work spent without the GVL
+      def blocked
+        rows = @data[:work].flat_map do |kind|
+          longest(called_by_line(kind[:blocked]) { |stack| stack[:s] }).map do |row|
+            { **row, work: kind[:name].empty? ? "work without a name" : Summary::Text.cut(kind[:name]), share: [row[:time] / Elsewhere.seconds(kind), 1.0].min }
+          end
+        end
+        least = MINOR * (rows.map { |row| row[:time] }.max || 0.0)
+        rows.select { |row| row[:time] >= least }.max_by(MOST_METHODS) { |row| row[:time] }
       end
 
       private
 
+      # @yieldreturn [Float] a stack's seconds
       # @return [Hash] of each line the methods it was in, with their times; "": none but its own
-      def called_by_line
+      def called_by_line(stacks)
         behind = Behind.new(@data)
-        @data[:blame][:stacks].each_with_object(Hash.new { |lines, line| lines[line] = Hash.new(0.0) }) do |stack, lines|
+        stacks.each_with_object(Hash.new { |lines, line| lines[line] = Hash.new(0.0) }) do |stack, lines|
           frame = behind.telling(stack)
           leaf = @data[:blame][:frames][stack[:frames].first] if frame
-          lines[frame ? Labels.frame(frame) : "unknown code"][leaf.equal?(frame) ? "" : Labels.method_of(leaf)] += stack[:weight_s]
+          lines[frame ? Labels.frame(frame) : "unknown code"][leaf.equal?(frame) ? "" : Labels.method_of(leaf)] += yield stack
+        end
+      end
+
+      def longest(called)
+        times = called.transform_values { |leaves| leaves.values.sum }
+        least = MINOR * (times.values.max || 0.0)
+        times.select { |_, time| time.positive? && time >= least }.max_by(MOST_METHODS, &:last).map do |line, time|
+          { line: "#{line}#{calling(called[line], time)}", time: time }
         end
       end
 

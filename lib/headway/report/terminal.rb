@@ -9,7 +9,7 @@ module Headway
       # @param output [IO]
       def write(output)
         room = TextWidth.of_terminal(output)
-        output << [*headings, *totals, *work(room), *threads(room), *pairs, *blame, "", @data[:headline]].join("\n") << "\n"
+        output << [*headings, *totals, *work(room), *blocked, *threads(room), *pairs, *blame, "", @data[:headline]].join("\n") << "\n"
       end
 
       private
@@ -52,6 +52,12 @@ module Headway
 
         more = @rows.more_work
         ["", *Summary::Columns.new(WORK, cells, room: room).lines, *("  and #{more} more that took less" if more.positive?)]
+      end
+
+      def blocked
+        list("Where work was blocked for 10 ms and longer, and how much of its time without the GVL that is", @rows.blocked) do |row|
+          [time(row[:time]), percent(row[:share]), text("#{row[:work]}: #{row[:line]}", 120)]
+        end
       end
 
       def pairs

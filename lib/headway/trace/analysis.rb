@@ -27,11 +27,13 @@ module Headway
       end
 
       def to_h
+        blame = Blame.new(@raw)
+        work = work(blame)
         { headway: @processes.first[:headway], schema: SCHEMA, wall_s: wall_s,
           processes: @processes.each_index.map { |id| process(id) },
           totals: totals, wait_histogram: wait_histogram,
           threads: @raw[:threads].each_index.map { |id| thread(id) },
-          blame: Blame.new(@raw).to_h, gc: gc, marks: marks, marks_folded: @raw[:marks_folded], work: work }
+          blame: blame.to_h, gc: gc, marks: marks, marks_folded: @raw[:marks_folded], work: work }
       end
 
       def lanes
@@ -172,12 +174,12 @@ module Headway
       end
 
       # The same name in several processes is one.
-      def work
-        sums = @raw[:work].each_with_object({}) do |(name, *figures), all|
-          all[name] = all.fetch(name, [0] * figures.size).zip(figures).map(&:sum)
-        end
-        rows = sums.map do |name, (count, *times)|
-          { name: name, count: count, **%i[total_s running_s ready_s computed_s blamed_s].zip(times.map { |ns| seconds(ns) }).to_h }
+      def work(blame)
+        rows = @raw[:work].group_by(&:first).map do |name, all|
+          blocks = all.flat_map(&:last)
+          count, *times = all.map { |_, *figures, _| figures }.transpose.map(&:sum)
+          { name: name, count: count, **%i[total_s running_s ready_s computed_s blamed_s].zip(times.map { |ns| seconds(ns) }).to_h,
+            blocked: blame.blocked(blocks) }
         end
         rows.sort_by { |row| [-row[:ready_s], -row[:total_s], row[:name]] }
       end

@@ -2,7 +2,7 @@
 
 module Headway
   class Trace
-    # The stacks that held the GVL while others waited. Frames are numbered over all processes, so that the same line of two
+    # The stacks that held the GVL while others waited, and those in which work was blocked. Frames are numbered over all processes, so that the same line of two
     # workers is one frame, and stacks that come to the same frames are one stack of their thread.
     class Blame
       # @param raw [Hash] from Native.analyse
@@ -10,12 +10,22 @@ module Headway
         @raw = raw
         @frames = {}
         @numbers = raw[:processes].map { {} }
+        @stacks = heaviest_first
       end
 
+      # @param blocks [Array] of one name of work
+      # @return [Array<Hash>] longest first
+      def blocked(blocks)
+        sums = blocks.each_with_object(Hash.new(0)) do |(process, frames, ns), all|
+          all[frames.map { |frame| number(process, frame) }] += ns
+        end
+        sums.sort_by { |frames, ns| [-ns, frames] }.map { |frames, ns| { frames: frames, s: seconds(ns) } }
+      end
+
+      # With the frames of all that was asked for.
       def to_h
-        stacks = heaviest_first
         { samples: @raw[:blame_samples], weight_s: seconds(@raw[:blame]), folded: folded,
-          frames: @frames.keys.map { |method, file, line| { method: method, file: file, line: line } }, stacks: stacks }
+          frames: @frames.keys.map { |method, file, line| { method: method, file: file, line: line } }, stacks: @stacks }
       end
 
       private

@@ -163,6 +163,26 @@ TEST(what_threads_ran_beyond_their_burst)
     hw_analysis_free(&analysis);
 }
 
+/* Thread 1 slept for 40 before its request and for 10 in it, then twice in stack 5 and once where the trace says nothing; the second time
+ * its READY is missing. What it is told of is taken once, and the request has a better name in the end. */
+TEST(where_work_was_blocked)
+{
+    ANALYSE(EVENT(50, 1, SUSPENDED), EVENT(90, 1, RESUMED), EVENT(90, 1, MARK_BEGIN, .value = 1), EVENT(91, 1, BLOCKED, .value = 3),
+            EVENT(100, 1, SUSPENDED), EVENT(110, 1, READY), EVENT(115, 1, RESUMED), EVENT(115, 1, BLOCKED, .value = 4),
+            EVENT(116, 1, BLOCKED, .value = 4), EVENT(120, 1, SUSPENDED), EVENT(150, 1, RESUMED), EVENT(151, 1, BLOCKED, .value = 5),
+            EVENT(160, 1, SUSPENDED), EVENT(170, 1, READY), EVENT(170, 1, RESUMED), EVENT(180, 1, SUSPENDED), EVENT(190, 1, RESUMED),
+            EVENT(190, 1, BLOCKED, .value = 5), EVENT(200, 1, MARK_END, .value = 1), EVENT(200, 1, MARK_NAME, .value = 2),
+            EVENT(210, 1, SUSPENDED), EVENT(300, 1, RESUMED), EVENT(300, 1, BLOCKED, .value = 6));
+    const struct hw_analysed_work *work = &analysis.works[1];
+    CHECK_EQUAL(2, work->string);
+    CHECK_EQUAL(1, *hw_number_map_find(&work->blocked, 3));
+    CHECK_EQUAL(10, *hw_number_map_find(&work->blocked, 4));
+    CHECK_EQUAL(30 + 10, *hw_number_map_find(&work->blocked, 5));
+    CHECK(hw_number_map_find(&work->blocked, 6) == NULL);
+    CHECK_EQUAL(0, *hw_number_map_find(&analysis.works[0].blocked, 5));
+    hw_analysis_free(&analysis);
+}
+
 /* A server boots until 200, collecting for 30 and on no processor for 40; its first request comes in a hold from 180 on. */
 TEST(what_came_since_work_began_is_told_apart)
 {
@@ -385,7 +405,7 @@ TESTS(NAMED(a_wait_is_split_among_those_who_held_the_gvl), NAMED(a_hold_off_the_
       NAMED(blame_is_late_when_one_waited_long_for_it_however_many_did),
       NAMED(marks_nest_and_end_with_their_thread), NAMED(marks_beyond_the_limit_are_folded),
       NAMED(work_is_what_outermost_marks_say), NAMED(a_part_is_a_mark_and_no_work),
-      NAMED(what_threads_ran_beyond_their_burst), NAMED(what_came_since_work_began_is_told_apart), NAMED(how_many_threads_were_at_work_at_once), NAMED(what_work_computed_without_the_gvl),
+      NAMED(what_threads_ran_beyond_their_burst), NAMED(where_work_was_blocked), NAMED(what_came_since_work_began_is_told_apart), NAMED(how_many_threads_were_at_work_at_once), NAMED(what_work_computed_without_the_gvl),
       NAMED(gc_is_counted_once_however_often_it_is_told), NAMED(what_is_under_way_at_the_end_counts_as_time_only),
       NAMED(a_thread_that_resumes_takes_the_gvl_from_who_was_thought_to_have_it), NAMED(wait_buckets_are_in_order),
       NAMED(more_threads_than_are_kept_are_left_out),
