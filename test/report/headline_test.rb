@@ -245,6 +245,19 @@ class HeadlineTest < Minitest::Test
     assert_match(/ With policy fair it would go first: /, headline(MadeTrace.new(threads: pool[0.008])))
   end
 
+  # The heaviest method needn't be what the heaviest kind of work was in, which may compute in several; nor need any method be heavy.
+  def test_a_method_and_a_kind_of_work_that_need_not_have_met
+    frames = Array.new(5) { |i| { method: "Label.part#{i}", file: "/srv/app/label.rb", line: i + 1 } }
+    work = [WORK.first, { **WORK.last, blamed_s: 0.4 }, { **WORK.last, name: "GET /label", blamed_s: 0.6 }]
+    said = lambda do |*weights_s|
+      stacks = weights_s.each_with_index.map { |weight_s, i| { thread: 1, frames: [i], weight_s: weight_s, samples: 1 } }
+      headline(MadeTraces.stalled(work: work, frames: frames, stacks: stacks))
+    end
+
+    assert_includes said[0.4, 0.3, 0.3], "; 40 % of all waits were behind `Label.part0` (app/label.rb:1), and by kind of work 60 % behind `GET /label`. "
+    assert_includes said[0.2, 0.2, 0.2, 0.2, 0.2], " waiting for the GVL; 60 % of all waits were behind `GET /label`. "
+  end
+
   # A mark around something else is not what the trace is about; nor is work that hardly waited.
   def test_work_that_waited_for_little_of_it
     [[0.3, 0.1], [7.5, 0.007]].each do |total_s, ready_s| # three threads have no more time

@@ -142,14 +142,26 @@ module Headway
         return "; #{percent(free)} of all waits were with the GVL free, as the system let threads run late" if free >= MOSTLY
 
         method, part = @behind.method_of_all
-        return "" unless part && part >= TELLING
+        kind, its_part = kind_of_all
+        method = nil unless part && part >= TELLING
+        kind = nil unless its_part >= TELLING
+        return "" unless method || kind
+        return "; #{percent(its_part)} of all waits were behind #{Labels.work(kind)}" unless method
 
-        "; #{percent(part)} of all waits were behind #{code(method)}#{culprit}"
+        "; #{percent(part)} of all waits were behind #{code(method)}#{culprit(kind, its_part, part) if kind}"
       end
 
-      def culprit
+      # @return [Array(Hash, Float)] the kind of work that held the GVL in most of all waits, and in which share of what was seen of them
+      def kind_of_all
         kind = @work.max_by { |one| one[:blamed_s] }
-        ", at #{Labels.work(kind)}" if kind[:blamed_s] >= TELLING * @data[:blame][:weight_s]
+        weight_s = @data[:blame][:weight_s]
+        [kind, weight_s.positive? ? kind[:blamed_s] / weight_s : 0.0]
+      end
+
+      # What method a kind of work was in isn't told: only where the two are most of all waits they must have met.
+      def culprit(kind, its_part, part)
+        met = its_part + part - 1 >= MOSTLY * part
+        met ? ", at #{Labels.work(kind)}" : ", and by kind of work #{percent(its_part)} behind #{Labels.work(kind)}"
       end
 
       def computes?(kind)
