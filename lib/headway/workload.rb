@@ -60,7 +60,11 @@ module Headway
     def marked? = @facts[:marked].positive?
 
     # @return [Boolean] whether those are Sidekiq's jobs
-    def jobs? = marked? && typical_process[:command].match?(/\bsidekiq\b/i)
+    def jobs? = marked? && sidekiq?(typical_process)
+
+    # @param process [Hash] one of {#processes}
+    # @return [Boolean]
+    def sidekiq?(process) = process[:command].match?(/\bsidekiq\b/i)
 
     # @return [String] what one of those counted is called
     def thing

@@ -274,6 +274,18 @@ class PredictTest < PredictCase
     assert_equal 2, json_of("advise", @directory)["current"]["processes"]
   end
 
+  # No number of threads is right for both.
+  def test_a_server_and_sidekiq_are_not_taken_for_processes_of_one_program
+    web = orders(name: "web.headway")
+    orders(pid: 4243, command: "/usr/bin/sidekiq -c 10", name: "jobs.headway")
+    %w[predict advise].each do |command|
+      status, out, err = run_cli(command, @directory)
+      assert_equal [1, ""], [status, out]
+      assert_match(/\Aheadway: can't #{command} from this trace: it is of Sidekiq \(PID 4243\) and of another program \(PID 4242\), /, err)
+      assert_equal 0, run_cli(command, web).first
+    end
+  end
+
   # Two workers, of which the second was ended after half of the time, and another one started in its place.
   def test_processes_that_replaced_one_another_are_one
     [[200, 0], [100, 0], [99, 2_001]].each_with_index do |(count, ms_later), i|

@@ -39,6 +39,7 @@ module Headway
       def refusal
         return server_unmarked if server_unmarked?
         return nameless if nameless?
+        return unlike if unlike?
 
         crowd = crowd(recorded) and return crowd
         events, dropped = %i[events dropped].map { |key| @workload.facts[:processes].sum { |process| process[key] } }
@@ -135,6 +136,17 @@ module Headway
         "it was cut short before it had its threads' names, and no requests are marked: whether it is a server's can't be told; record for " \
           "longer, and end the process with TERM or Ctrl-C"
       end
+
+      # All processes are taken for alike, each of which may do any of the requests.
+      def unlike? = sidekiqs_and_others.none?(&:empty?)
+
+      def unlike
+        sidekiqs, others = sidekiqs_and_others.map { |processes| processes.map { |process| process[:pid] }.join(", ") }
+        "it is of Sidekiq (PID #{sidekiqs}) and of another program (PID #{others}), which do none of each other's work: give the files " \
+          "of one of them"
+      end
+
+      def sidekiqs_and_others = @workload.processes.partition { |process| @workload.sidekiq?(process) }
 
       def damage = @workload.facts[:processes].filter_map { |process| process[:damage] }.first
 
