@@ -54,6 +54,7 @@ module Headway
       @facts = native.facts
       @kinds = @facts[:classes].each_with_index.filter_map { |raw, index| kind(raw, index) }
       @kinds.select! { |kind| request_classes.include?(kind.index) }
+      @kinds.sort_by! { |kind| [-kind.count * kind.mean_s, kind.index] }
     end
 
     # @return [Boolean] whether the program marked its requests

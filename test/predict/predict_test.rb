@@ -274,6 +274,15 @@ class PredictTest < PredictCase
     assert_equal 2, json_of("advise", @directory)["current"]["processes"]
   end
 
+  # Ten classes, of which the last takes longest.
+  def test_the_classes_that_took_longest_come_first_and_what_is_left_out_is_said
+    path = write(one_thread(100, names: (1..10).to_h { |i| [i, "step #{i}"] }) { |i| [1 + (i % 10), 1, 4, 1 + (i % 10)] })
+    _, out, = run_cli("predict", path)
+
+    assert_match(/^Recorded: .*\n  step 10: .*\n  step 9: (.*\n){6}  step 3: .*\n  and 2 more that took less\n\n/, out)
+    assert_match(/^Note: too rare in the trace for a p99: step 10 \(10\), .*, step 6 \(10\), and 5 more\.$/, out)
+  end
+
   # No number of threads is right for both.
   def test_a_server_and_sidekiq_are_not_taken_for_processes_of_one_program
     web = orders(name: "web.headway")

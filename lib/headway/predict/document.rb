@@ -11,7 +11,9 @@ module Headway
 
       # The GVL is what is short, not threads, from this share of its time on.
       GVL_TAKEN_PCT = 90
-      private_constant :GVL_TAKEN_PCT
+      # Of classes, in the text's heading.
+      MOST_KINDS = 8
+      private_constant :GVL_TAKEN_PCT, :MOST_KINDS
 
       Row = Data.define(:setting, :refusal, :figures)
 
@@ -60,14 +62,15 @@ module Headway
 
       def heading
         recorded = Predict.recorded(@workload)
-        kinds = @workload.kinds.first(8).map do |kind|
+        more = @workload.kinds.size - MOST_KINDS
+        kinds = @workload.kinds.first(MOST_KINDS).map do |kind|
           parts = { "needs the GVL" => kind.gvl_s, "CPU without it" => kind.cpu_s, "delays" => kind.delay_s, "waits for the GVL" => kind.wait_s }
           "  #{kind.name}: #{kind.count}, #{ms(kind.mean_s * 1000)} ms each: " +
             parts.reject { |_, seconds| seconds.zero? }.map { |words, seconds| "#{words} #{ms(seconds * 1000)}" }.join(", ")
         end
         ["Recorded: #{recorded}, #{Predict.per_second(@workload.rate)} #{@workload.things} a second, " \
          "#{recorded.rate ? "threads busy #{(100 * @workload.busy).round} % of the time" : "threads always busy"}",
-         *kinds, "", "Times in milliseconds, with the range that the choice of #{@workload.things} recorded allows:"].join("\n")
+         *kinds, *("  and #{more} more that took less" if more.positive?), "", "Times in milliseconds, with the range that the choice of #{@workload.things} recorded allows:"].join("\n")
       end
 
       def lines_of(row)

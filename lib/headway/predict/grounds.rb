@@ -21,6 +21,8 @@ module Headway
       MUCH_OFF_CPU = 0.1
       # Requests take so many times as long from their arrival on as they did once they had a thread: more than the model is wrong by.
       QUEUED = 1.25
+      # Classes in a sentence.
+      MOST_RARE = 5
       # Threads of servers: some of them take requests, others help. And the program, which has none of them yet while it boots.
       SERVER = /\A(?:puma |sidekiq)/
       SERVER_PROGRAM = %r{\A(?:\S*/)?(?:puma|sidekiq):?(?= |\z)}
@@ -195,7 +197,8 @@ module Headway
 
       def rare
         short = @workload.kinds.select { |kind| kind.count < Figures::LEAST.fetch("p99_ms") }.map { |kind| "#{kind.name} (#{kind.count})" }
-        "too rare in the trace for a p99: #{short.first(5).join(", ")}" unless short.empty? || !@workload.marked?
+        more = ("and #{short.size - MOST_RARE} more" if short.size > MOST_RARE)
+        "too rare in the trace for a p99: #{[*short.first(MOST_RARE), *more].join(", ")}" unless short.empty? || !@workload.marked?
       end
 
       def unnamed
