@@ -83,6 +83,9 @@ module Headway
     # @return [Integer] recorded requests, or cycles
     def count = kinds.sum(&:count)
 
+    # @return [Hash{Symbol => Float}] of all of those: mean_s, p50_s, p95_s and p99_s, as recorded
+    def latency = figures(@facts[:latency])
+
     # @return [Hash] of the process with the most requests
     def typical_process = @facts[:processes][@facts[:typical_process]]
 

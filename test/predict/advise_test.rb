@@ -17,6 +17,23 @@ class AdviseTest < PredictCase
     assert_equal 100.0, object.dig("recommended", "sure_pct")
   end
 
+  # Of 26 ms each, 20 passed until the system let a thread run that nobody was in the way of.
+  def test_an_slo_that_was_missed_as_recorded_is_said_to_be
+    encoder = TraceEncoder.new(policy: "observe").strings(1 => "order").thread(1, "worker")
+    events = (0...500).flat_map do |i|
+      at = i * 100
+      [[ns(at), 1, :ready], [ns(at), 1, :resumed], [ns(at), 1, :mark_begin, 1], [ns(at + 1), 1, :suspended], [ns(at + 5), 1, :ready],
+       [ns(at + 25), 1, :resumed], [ns(at + 26), 1, :mark_end, 1], [ns(at + 26), 1, :suspended]]
+    end
+    path = write(encoder.events(*events).dropped(0, 0).end)
+    ["p99=20ms", "order:p99=20ms"].each do |slo|
+      _, out, = run_cli("advise", path, "--slo", slo)
+      assert_match(/\AYour setting is already right: 1 x 1 stock, quantum 100 ms, it meets #{slo}, though not as recorded\.$/, out)
+      assert_match(/^Note: what the current setting meets as simulated it missed as recorded, with #{slo[/.*(?==)/]} of 26\.0 ms, not \d+\.\d: /, out)
+    end
+    assert_empty json_of("advise", path, "--slo", "p99=30ms")["cautions"].grep(/missed/)
+  end
+
   # Where a container sets none, what is typed are bytes.
   def test_a_class_is_named_in_whatever_locale
     path = write(one_thread(500, names: { 1 => "größer" }, pause_ms: 50) { [1, 1, 4, 1] })

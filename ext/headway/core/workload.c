@@ -16,6 +16,7 @@ void
 hw_workload_free(struct hw_workload *w)
 {
     for (uint32_t i = 0; i < w->class_count; i++) hw_durations_free(&w->classes[i].latency);
+    hw_durations_free(&w->latency);
     hw_durations_free(&w->handover);
     free(w->steps);
     free(w->requests);
@@ -185,6 +186,7 @@ sum_up(struct hw_workload *w)
         class->wait_ns += request->wait_ns;
         class->after_ns += request->after_ns;
         whole = hw_durations_add(&class->latency, request->latency_ns, 3) && whole;
+        if (i < w->marked || w->marked == 0) whole = hw_durations_add(&w->latency, request->latency_ns, 3) && whole;
         for (uint32_t k = 0; k < request->steps; k++) {
             const struct hw_step *step = &w->steps[request->first_step + k];
             class->time_ns[step->kind] += step->length_ns;

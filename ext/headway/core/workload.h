@@ -84,6 +84,7 @@ struct hw_workload {
     uint32_t step_count, request_count, marked, track_count, class_count, process_count;
     uint32_t step_capacity, request_capacity, track_capacity, class_capacity;
     uint32_t typical_process;    /* with the most requests: what goes on beside them is taken from there; without any, that computes most */
+    struct hw_durations latency; /* of all requests; where none was marked, of cycles */
     uint64_t forgotten_ns;       /* running time of threads and processes too idle to matter */
     struct hw_durations handover; /* from the end of a hold to the begin of the next, when that was waited for ... */
     uint64_t handovers_ns[HW_HANDOVERS_KEPT]; /* ... and some of them, evenly chosen: `handover.count` of them or all */

@@ -23,7 +23,7 @@ module Headway
         @slos = slos
         @changes = Changes.new(workload, choice.current.setting, choice.recommended.setting)
         @grounds = Predict::Grounds.new(workload)
-        @cautions = [*@grounds.cautions, *full, *queued]
+        @cautions = [*@grounds.cautions, *full, *queued, *missed]
         @doubt = @grounds.doubt_of(choice.recommended.setting)
       end
 
@@ -57,7 +57,7 @@ module Headway
             "there."
         elsif @choice.already_right? && !@choice.meets?(@choice.recommended)
           "No setting is clearly surer to meet #{goal} than yours, #{setting}."
-        elsif @choice.already_right? then "Your setting is already right: #{setting}#{", it meets #{goal}" if @slos.any?}."
+        elsif @choice.already_right? then "Your setting is already right: #{setting}#{", it meets #{goal}#{", though not as recorded" if missed}" if @slos.any?}."
         else "#{@doubt ? "Try" : "Use"} #{setting}#{" to meet #{goal}" if @slos.any?}, instead of #{@choice.current.setting}."
         end
       end
@@ -127,9 +127,25 @@ module Headway
           "#{figures.setting} can do, and with some more #{@workload.things} queue up (--rate tries it)"
       end
 
-      def queued
+      def missed
+        return unless as_recorded? && @choice.meets?(@choice.current)
+
+        slo = @slos.find { |one| one.recorded_ms(@workload) > one.limit_ms } or return
+        "what the current setting meets as simulated it missed as recorded, with #{slo.to_s.split("=").first} of " \
+          "#{slo.recorded_ms(@workload).round(1)} ms, not #{slo.values(@choice.current, @workload).first.round(1)}: the model has " \
+          "nothing of other programs on its cores, nor of #{@workload.things} that come in bursts"
+      end
+
+      # At the rate and on the cores that were recorded.
+      def as_recorded?
         current = @choice.current
-        return unless current.setting.rate == Predict.recorded_rate(@workload) && current.cores >= @workload.cores
+        current.setting.rate == Predict.recorded_rate(@workload) && current.cores >= @workload.cores
+      end
+
+      def queued
+        return unless as_recorded?
+
+        current = @choice.current
         return "the current setting comes out too slow for as many #{@workload.things} as were recorded: #{Predict::CLOSED}" if current.overloaded?
 
         @grounds.queued(current, "the current setting")

@@ -38,6 +38,11 @@ module Headway
       # @return [Array<Float>] its value as simulated with all requests, then with each bootstrap sample, in milliseconds
       def values(figures, workload) = figures.samples(key, kind && kind_of(workload))
 
+      # @return [Float] its value as recorded, in milliseconds
+      def recorded_ms(workload)
+        1000 * (kind ? kind_of(workload).to_h : workload.latency).fetch(:"#{key.delete_suffix("_ms")}_s")
+      end
+
       def to_s = "#{"#{kind}:" if kind}#{key.delete_suffix("_ms")}=#{Predict.number(limit_ms)}ms"
 
       private
