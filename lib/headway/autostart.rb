@@ -133,6 +133,8 @@ module Headway
 
       # A summary is of threads and their waits for the GVL.
       def untold
+        return [] if ENV["HEADWAY_RECORD"]
+
         kinds = []
         kinds << "what requests and jobs did" unless Headway.autoload?(:Work)
         kinds << "what kept an event loop" if defined?(::Async::Scheduler) || !Headway.autoload?(:FiberScheduler)

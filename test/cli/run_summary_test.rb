@@ -41,6 +41,10 @@ class RunSummaryTest < Minitest::Test
       end
     end
     refute_includes headway_ruby(TWO_THREADS, "--summary").err, "a recording tells"
+    Dir.mktmpdir do |directory|
+      code = "require 'headway'; Headway::Work.start(:job, 'Sync').finish"
+      refute_includes headway_ruby(code, "--summary", "--record=#{directory}").err, "a recording tells"
+    end
   end
 
   def test_it_comes_last
