@@ -110,7 +110,7 @@ class SummaryTest < Minitest::Test
   end
 
   def test_a_process_that_had_less_processor_time_than_the_gvl_was_held
-    said = "For 40 % of the time that the GVL was held (400 ms), the holder was on no processor: other programs, a quota or threads " \
+    said = "For at least 40 % of the time that the GVL was held (400 ms), the holder was on no processor: other programs, a quota or threads " \
            "without the GVL took it, or native code slept."
 
     assert_operator summary([thread("main")], cpu_s: 0.6), :end_with?, " #{said}\n"

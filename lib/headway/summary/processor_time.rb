@@ -17,10 +17,11 @@ module Headway
         # @param held_s [Numeric] how long the GVL was held
         # @param quotas [Array<Hash>] of CPU quotas: their :periods, and in how many of them they were used up (:exhausted)
         # @param since [String, nil] from when on, with a space before it; nil: all the time
+        # @param least [Boolean] it may have been for longer
         # @return [String, nil] a sentence or two
-        def sentence(off_s, held_s, quotas, since: nil)
+        def sentence(off_s, held_s, quotas, since: nil, least: false)
           worst = quotas.select { |quota| often?(quota) }.max_by { |quota| quota[:exhausted].fdiv(quota[:periods]) }
-          said = [*(off(off_s, held_s, since, worst) if off_s >= [SLIGHT_S, MUCH * held_s].max), *(exhausted(worst) if worst)]
+          said = [*(off(off_s, held_s, since, worst, least) if off_s >= [SLIGHT_S, MUCH * held_s].max), *(exhausted(worst) if worst)]
           said.join(" ") if said.any?
         end
 
@@ -28,8 +29,8 @@ module Headway
 
         def often?(quota) = quota[:exhausted] >= [1, OFTEN * quota[:periods]].max
 
-        def off(off_s, held_s, since, quota)
-          "For #{Text.percent(off_s / held_s)} of the time that the GVL was held#{since} (#{Text.duration(off_s)}), the holder was on no processor" \
+        def off(off_s, held_s, since, quota, least)
+          "For #{"at least " if least}#{Text.percent(off_s / held_s)} of the time that the GVL was held#{since} (#{Text.duration(off_s)}), the holder was on no processor" \
             "#{": other programs, a quota or threads without the GVL took it, or native code slept" unless quota}."
         end
 

@@ -69,9 +69,15 @@ module Headway
       end
 
       # @return [String]
-      def to_s = [waits, ProcessorTime.sentence(@process[:running] - @cpu_s, @process[:running], [@quota].compact)].compact.join(" ")
+      def to_s = [waits, processor_time].compact.join(" ")
 
       private
+
+      # What was computed without the GVL meanwhile hides as much.
+      def processor_time
+        held_s = @process[:running]
+        ProcessorTime.sentence(held_s - @cpu_s, held_s, [@quota].compact, least: true)
+      end
 
       def waits
         return "Nobody waited: no thread had to ask for the GVL." if @process[:wait][:count].zero?
