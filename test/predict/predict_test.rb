@@ -205,6 +205,23 @@ class PredictTest < PredictCase
     assert_match(/delays|saturated/, object["predictions"].last["refused"])
   end
 
+  # As advise's last steps ask for it. Of three threads two at most had a request at a time.
+  def test_the_setting_recorded_is_predicted_whatever_its_delays
+    encoder = TraceEncoder.new(policy: "observe").strings(1 => "query")
+    at = 0
+    events = (1..3).map { |thread| [ns(0), thread, :known, 0] }
+    300.times do |i|
+      both = [1 + (i % 3), 1 + ((i + 1) % 3)].first(1 + (i % 2))
+      both.each { |thread| events << [ns(at), thread, :ready] << [ns(at), thread, :resumed] << [ns(at), thread, :mark_begin, 1] << [ns(at += 1), thread, :suspended] }
+      at += both.size * 5
+      both.each { |thread| events << [ns(at), thread, :ready] << [ns(at), thread, :resumed] << [ns(at += 1), thread, :mark_end, 1] << [ns(at), thread, :suspended] }
+    end
+    path = write(encoder.events(*events).dropped(0, 0).end)
+
+    assert_equal [nil, nil], json_of("predict", path, "--policy", "stock,fair")["predictions"].map { |row| row["refused"] }
+    assert_match(/delays|saturated/, json_of("predict", path, "--threads", "4")["predictions"].first["refused"])
+  end
+
   def test_what_an_endless_trace_lacks_is_said
     events = [[ns(0), 1, :known, 2]]
     60.times { |i| events << [ns(i * 10), 1, :mark_begin, i % 3] << [ns((i * 10) + 2), 1, :suspended] << [ns((i * 10) + 8), 1, :ready] << [ns((i * 10) + 8), 1, :resumed] << [ns((i * 10) + 9), 1, :mark_end, i % 3] }

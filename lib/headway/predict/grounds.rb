@@ -56,7 +56,7 @@ module Headway
       # @return [String, nil] why it can't be predicted
       def refusal_of(setting)
         crowd = crowd(setting) and return crowd
-        return if setting.all_threads <= @at_once
+        return if setting.all_threads <= @at_once || as_recorded?(setting)
 
         if saturated? then "what is waited for is saturated: delays got #{grown} times as long with #{crowded} times as many at a time"
         elsif delays_grow? then "delays depend on load: #{grown} times as long with #{crowded} times as many at a time"
@@ -107,6 +107,9 @@ module Headway
       private
 
       def recorded = @recorded ||= Predict.recorded(@workload)
+
+      # As many threads, at the same rate, of which no more are busy at a time than there were.
+      def as_recorded?(setting) = %i[processes threads rate].all? { |key| setting.public_send(key) == recorded.public_send(key) }
 
       def crowd(setting)
         threads = setting.processes * (setting.threads + @workload.threads_beside)
