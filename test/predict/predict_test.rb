@@ -300,6 +300,19 @@ class PredictTest < PredictCase
     assert_match(/^Note: too rare in the trace for a p99: step 10 \(10\), .*, step 6 \(10\), and 5 more\.$/, out)
   end
 
+  # A main thread that loads the program for 5 s, by and by, and another that began meanwhile and computes for 1 of 10 ms ever after.
+  def test_what_threads_did_before_the_first_request_does_not_go_on_beside_requests
+    encoder = TraceEncoder.new(policy: "observe").strings(1 => "order").thread(1, "main").thread(2, "worker").thread(3, "beside")
+    events = [[ns(0), 1, :known, 0], [ns(0), 2, :known, 0]]
+    500.times { |i| events << [ns(i * 10), 1, :resumed] << [ns((i * 10) + 9), 1, :suspended] }
+    1_400.times { |i| events << [ns((i * 10) + 1_009), 3, :resumed] << [ns((i * 10) + 1_010), 3, :suspended] }
+    500.times { |i| events << [ns((i * 20) + 5_003), 2, :resumed] << [ns((i * 20) + 5_003), 2, :mark_begin, 1] << [ns((i * 20) + 5_005), 2, :mark_end, 1] << [ns((i * 20) + 5_005), 2, :suspended] }
+    ordered = events.sort_by.with_index { |event, i| [event.first, i] }
+    path = write(encoder.events(*ordered).dropped(0, 0).end)
+
+    assert_in_delta 20, json_of("predict", path, "--rate", "50")["predictions"].first["gvl_pct"], 2
+  end
+
   # No number of threads is right for both.
   def test_a_server_and_sidekiq_are_not_taken_for_processes_of_one_program
     web = orders(name: "web.headway")

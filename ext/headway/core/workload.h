@@ -66,6 +66,7 @@ struct hw_workload_process {
     struct hw_trace_damage damage;
     uint64_t events, dropped, first_event_ns, wall_ns;
     uint64_t running_ns, off_cpu_ns; /* with the GVL; of that, on no processor */
+    uint64_t beside_ns;         /* from here on, where its first request begins, other threads go on beside them: a boot doesn't */
     uint64_t computed_ns;       /* by threads without requests, with the GVL or not */
     uint64_t requests, busy_ns; /* busy: in requests, summed over threads */
     uint64_t first_ns, last_ns; /* of its requests: the first begins, the last ends */

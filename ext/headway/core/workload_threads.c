@@ -77,6 +77,12 @@ put_request(struct reading *r, struct reading_thread *t, uint32_t class, uint32_
     }
 }
 
+static uint64_t
+start_ns(const struct reading *r, const struct reading_thread *t)
+{
+    return hw_later_ns(t->start_ns, r->process->beside_ns);
+}
+
 static uint32_t
 new_track(struct reading *r, struct reading_thread *t)
 {
@@ -85,7 +91,7 @@ new_track(struct reading *r, struct reading_thread *t)
     struct hw_trace_text name = hw_reading_name(r, t);
     if (name.length == 0) name = (struct hw_trace_text){ "(thread)", 8 };
     w->tracks[w->track_count] = (struct hw_track){ .class = hw_workload_thread_class(w, name.bytes, name.length),
-                                                   .process = w->process_count - 1, .start_ns = t->start_ns };
+                                                   .process = w->process_count - 1, .start_ns = start_ns(r, t) };
     return w->track_count++;
 }
 
@@ -238,6 +244,23 @@ hw_reading_preempt(struct reading *r, struct reading_thread *t)
 
 /* -- marks --------------------------------------------------------------------------------------------------------------- */
 
+/* What threads did before the first request is no load, and would go on without end. */
+static void
+leave_boot_out(struct reading *r)
+{
+    r->process->beside_ns = r->now_ns;
+    for (uint32_t i = 0; i < r->thread_count; i++) {
+        struct reading_thread *t = &r->threads[i];
+        if (!t->exited) {
+            leave_state(r, t);
+            t->since_ns = r->now_ns;
+        }
+        drop_track(r, t);
+        begin_collecting(r, t);
+        t->running_ns = t->slept_ns = 0;
+    }
+}
+
 void
 hw_reading_begin_mark(struct reading *r, struct reading_thread *t, uint32_t string)
 {
@@ -245,6 +268,8 @@ hw_reading_begin_mark(struct reading *r, struct reading_thread *t, uint32_t stri
         t->alike += string == t->outermost;
         return;
     }
+    if (!r->worked) leave_boot_out(r);
+    r->worked = true;
     leave_state(r, t);
     t->since_ns = r->now_ns;
     if (t->last_request == NONE) drop_track(r, t);
@@ -321,7 +346,7 @@ hw_reading_classify(struct reading *r, uint32_t first_request)
 static void
 end_last_cycle(struct reading *r, struct reading_thread *t)
 {
-    bool absent = !r->over || t->start_ns > r->process->first_event_ns;
+    bool absent = !r->over || start_ns(r, t) > r->process->beside_ns;
     uint64_t slept_ns = t->slept_ns > 0 ? t->slept_ns : absent; /* absent: as long as it will be, workload_tracks.c */
     if (t->step_count > 0 && slept_ns > 0) collect(r, t, HW_STEP_DELAY, slept_ns);
     put_cycle(r, t);
@@ -354,7 +379,7 @@ hw_reading_exit(struct reading *r, struct reading_thread *t)
     struct hw_track *track = &r->workload->tracks[t->track];
     track->running_ns = t->running_ns;
     track->end_ns = r->now_ns;
-    track->lived_ns = r->now_ns - t->start_ns;
+    track->lived_ns = r->now_ns - start_ns(r, t);
     if (t->step_count == 0 || t->steps[t->step_count - 1].kind != HW_STEP_DELAY) return;
     track->pause = r->workload->step_count;
     track->paused = r->workload->request_count - 1;

@@ -45,7 +45,7 @@ struct reading {
     uint64_t now_ns, freed_ns;
     uint32_t holder;               /* place + 1 */
     uint32_t in_delay, in_request;
-    bool begun, over, failed; /* over: no more events, who hasn't ended goes on */
+    bool begun, worked, over, failed; /* worked: a request has begun; over: no more events, who hasn't ended goes on */
 };
 
 /* NULL: there are too many, or memory is short. */

@@ -45,7 +45,7 @@ take_event(struct reading *r, const struct hw_trace_event *event)
     r->process->events++;
     if (!r->begun) {
         r->begun = true;
-        r->now_ns = r->process->first_event_ns = event->time_ns;
+        r->now_ns = r->process->first_event_ns = r->process->beside_ns = event->time_ns;
     }
     if (event->time_ns > r->now_ns) r->now_ns = event->time_ns;
     uint32_t before = r->thread_count;

@@ -42,8 +42,8 @@ spread(struct hw_workload *w, struct hw_track *track)
     if (track->pause == 0) return;
     const struct hw_workload_process *process = &w->processes[track->process];
     uint64_t over_ns = process->first_event_ns + process->wall_ns;
-    lengthen_pause(w, track, over_ns - track->end_ns + (track->start_ns - process->first_event_ns));
-    track->lived_ns = process->wall_ns;
+    lengthen_pause(w, track, over_ns - track->end_ns + (track->start_ns - process->beside_ns));
+    track->lived_ns = over_ns - process->beside_ns;
 }
 
 /* `last` and `before` are lists of the tracks that are left, by class. */
