@@ -58,6 +58,8 @@ class CtlTest < Minitest::Test
     assert_equal({ "headway" => Headway::VERSION, "schema" => 1, "dump" => path }, JSON.parse(said))
     assert_bad_usage(/"y" is not expected here/, ctl(pid, "dump", "x", "y"))
     assert_bad_usage(/no flight recorder runs .*: headway ctl #{sleeper.pid} record start --mode flight begins one/, ctl(sleeper.pid, "dump"))
+    stream = program("Headway::Recorder.start(file: #{File.join(@directory, "s.headway").inspect}); #{SLEEPING}").pid
+    assert_bad_usage(%r{no flight recorder runs .*: what is recorded is in /.*/s\.headway once headway ctl #{stream} record stop has ended it$}, ctl(stream, "dump"))
   end
 
   def test_help

@@ -90,8 +90,13 @@ module Headway
         def dump_of(client, path)
           client.dump(path)
         rescue Control::ClientError => error
-          hint = ": headway ctl #{client.pid} record start --mode flight begins one" if error.no_flight_recorder?
-          raise UsageError, "#{error.message}#{hint}"
+          raise UsageError, "#{error.message}#{": #{way_to_dump(client)}" if error.no_flight_recorder?}"
+        end
+
+        # There is one recording at a time.
+        def way_to_dump(client)
+          stream = client.recorder or return "headway ctl #{client.pid} record start --mode flight begins one"
+          "what is recorded is in #{Summary::Text.plain(stream[:file])} once headway ctl #{client.pid} record stop has ended it"
         end
 
         def setting(name, others = " or preempt")
