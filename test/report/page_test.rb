@@ -187,6 +187,19 @@ class PageTest < Minitest::Test
     assert_equal [["", 20, 18.0, 6.0, 1.0, 11.0, 0.9], ["GET /", 900, 10.0, 0.5, 6.0, 3.5, 0]], rows_of("Work")
   end
 
+  def test_lists_where_work_was_blocked
+    frames = [["Kernel#sleep", "<cfunc>", 0], ["Net::HTTP#get", "/usr/lib/ruby/net/http.rb", 9], ["Shop#price", "/srv/app/shop.rb", 12], ["Pool#take", "/srv/app/pool.rb", 3]]
+    blame = { samples: 0, weight_s: 0.0, folded: 0, frames: frames.map { |method, file, line| { method:, file:, line: } }, stacks: [] }
+    row = { count: 2, running_s: 1.0, ready_s: 1.0, computed_s: 0.0, blamed_s: 0.0 }
+    work = [{ **row, name: "GET /", total_s: 6.0, blocked: [{ frames: [0, 1, 2], s: 2.0 }, { frames: [0, 2], s: 1.0 }, { frames: [3], s: 0.5 }] },
+            { **row, name: "", total_s: 3.0, blocked: [{ frames: [0], s: 1.5 }, { frames: [9], s: 1.0 }] }]
+    open_page(Report::PageFixture.new(work:, blame:).tap(&:process).tap { _1.thread("web", [[:running, 1.0]]) })
+
+    assert_equal [["GET /", "Shop#price", "/srv/app/shop.rb:12", 3.0, 0.75], ["", "Kernel#sleep", "<cfunc>", 1.5, 1], ["GET /", "Pool#take", "/srv/app/pool.rb:3", 0.5, 0.125]],
+                 rows_of("Where work was blocked")
+    assert_includes text("[data-table='Where work was blocked']"), "Shop#price at Kernel#sleep"
+  end
+
   def test_hovering_a_wait_names_who_held_the_gvl_and_for_how_long
     open_page(Report::KnownPage.new)
     hover("quiet", 4.5)

@@ -1,7 +1,8 @@
-// Work: what requests and jobs did in all, by name. What they waited for, if not for the GVL, no trace says, but how long.
+// Work: what requests and jobs did in all, by name, and where they were blocked.
 
 import { byId, element } from "../dom.js"
 import { count, duration } from "../format.js"
+import { blockedTable } from "./blocked.js"
 import { table } from "./table.js"
 
 export function showWork(trace) {
@@ -22,4 +23,6 @@ export function showWork(trace) {
       { title: "Others waited", value: (row) => row.blamed_s, show: time, help: "while it held the GVL, as far as its stack was seen" },
     ],
   }))
+  const blocked = blockedTable(trace)
+  if (blocked) byId("work").append(element("h3", {}, "Where it was blocked"), blocked)
 }
