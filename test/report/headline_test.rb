@@ -321,6 +321,9 @@ class HeadlineTest < Minitest::Test
 
     assert_match(/\A`GET \/slow` spent 97 % of its 20\.0 s .*\. reactor spent \d+ % of its 500 ms under load waiting/, said[20.0])
     assert_match(/\Areactor spent \d+ % of its 500 ms under load waiting.*\. `GET \/slow` spent 74 % of its 1\.90 s /, said[1.9])
+    since = { wall_s: 20.0, running_s: 0.5, off_cpu_s: 0.1, gc_count: 0, gc_s: 0.0 }
+    trace = MadeTrace.new(threads: [reactor, cpu], work: [{ **SLOW, ready_s: 0.001 }], since_work: since)
+    assert_equal "Nobody waited to speak of: 100 ms for the GVL over all threads, 100 ms at most at a time. `GET /slow` spent 97 % of its 20.0 s #{ELSEWHERE}", headline(trace)
   end
 
   def test_what_work_spent_without_the_gvl

@@ -71,7 +71,7 @@ module Headway
       def waiting
         work = complaints(@work)
         work = [] unless telling?(work)
-        waiters = work.any? ? work : complaints(@threads)
+        waiters = work.any? ? work : complaints(@threads).select { |thread| worth?(thread) }
         @complaint = (much?(waiters) ? :much : :slight if waiters.any?)
         return worked(work) if work.any?
         return calm if waiters.empty?
@@ -95,6 +95,12 @@ module Headway
 
         loaded = @totals[:since_work]
         loaded && @work.sum { |kind| kind[:total_s] } >= TELLING * loaded[:wall_s] && work.any? { |kind| share(kind) >= TELLING }
+      end
+
+      # Of a server, whose threads hardly run while they wait for a database, say, a little is much of their load.
+      def worth?(thread)
+        loaded = @totals[:since_work]
+        loaded.nil? || thread[:ready_s] >= SLIGHT * loaded[:wall_s]
       end
 
       # Threads, or kinds of work.
@@ -247,6 +253,7 @@ module Headway
       def processor_time
         loaded = @totals[:since_work]
         off_s, held_s = (loaded || @totals).values_at(:off_cpu_s, :running_s)
+        off_s = 0.0 if off_s < SLIGHT * (loaded || @data)[:wall_s]
         quotas = @data[:processes].filter_map { |process| process[:quota] }
         Summary::ProcessorTime.sentence(off_s, held_s, quotas, since: loaded && Busy::SINCE_WORK)
       end
