@@ -69,6 +69,8 @@ TEST(a_stack_is_kept_once_and_gathers_weight)
     CHECK_EQUAL(17, stacks.stacks[one - 1].weight_ns);
     CHECK_EQUAL(2, stacks.stacks[one - 1].samples);
     CHECK_EQUAL(5, stacks.frame_count); /* three, one on another line, the folded one */
+    CHECK_EQUAL(one, hw_stacks_add(&stacks, codes, lines, 3, 0)); /* its number is wanted, nobody waited for it */
+    CHECK_EQUAL(2, stacks.stacks[one - 1].samples);
     CHECK_EQUAL(0, hw_stacks_add(&stacks, codes, lines, 0, 1));
     hw_stacks_reset(&stacks);
     CHECK_EQUAL(0, stacks.stacks[one - 1].weight_ns);
@@ -89,7 +91,7 @@ TEST(stacks_have_an_end)
             codes[frame] = 16 * (1 + test_random(5000));
             lines[frame] = (int)test_random(4) - 1;
         }
-        uint64_t weight_ns = test_random(1000);
+        uint64_t weight_ns = 1 + test_random(1000); /* 0 blames nobody */
         uint32_t number = hw_stacks_add(&stacks, codes, lines, depth, weight_ns);
         CHECK(number > 0 && number <= stacks.stack_count);
         added += weight_ns;
