@@ -35,7 +35,10 @@ module Headway
           method, stacks = kind[:blocked].group_by { |stack| behind.method_at(behind.telling(stack)) }.max_by { |_, all| sum(all) }
           return if method.nil? || sum(stacks) < MOSTLY * seconds(kind)
 
-          frame, leaf = stacks.first.then { |longest| [behind.telling(longest), behind.leaf(longest)] }
+          frame = behind.telling(stacks.first)
+          return if frame.nil? # the trace was cut short before it was written
+
+          leaf = behind.leaf(stacks.first)
           place = Labels.place(frame)
           "#{Summary::Text.percent([sum(stacks) / seconds(kind), 1.0].min)} of that in #{Labels.code(method, place.empty? ? nil : place)}" \
             "#{", at `#{Summary::Text.plain(Labels.method_of(leaf))}`" unless leaf.equal?(frame)}#{computed(kind)}"

@@ -2,9 +2,13 @@
 
 module Headway
   class Trace
-    # The stacks that held the GVL while others waited, and those in which work was blocked. Frames are numbered over all processes, so that the same line of two
-    # workers is one frame, and stacks that come to the same frames are one stack of their thread.
+    # The stacks that held the GVL while others waited, and those in which work was blocked. Frames are numbered over all processes, so
+    # that the same line of two workers is one frame, and stacks that come to the same frames are one stack of their thread, or work.
     class Blame
+      # Stacks of one name of work: the rest is little, and each has dozens of frames.
+      MOST_BLOCKED = 50
+      private_constant :MOST_BLOCKED
+
       # @param raw [Hash] from Native.analyse
       def initialize(raw)
         @raw = raw
@@ -14,12 +18,12 @@ module Headway
       end
 
       # @param blocks [Array] of one name of work
-      # @return [Array<Hash>] longest first
+      # @return [Array<Hash>] the longest, and longest first
       def blocked(blocks)
         sums = blocks.each_with_object(Hash.new(0)) do |(process, frames, ns), all|
           all[frames.map { |frame| number(process, frame) }] += ns
         end
-        sums.sort_by { |frames, ns| [-ns, frames] }.map { |frames, ns| { frames: frames, s: seconds(ns) } }
+        sums.sort_by { |frames, ns| [-ns, frames] }.first(MOST_BLOCKED).map { |frames, ns| { frames: frames, s: seconds(ns) } }
       end
 
       # With the frames of all that was asked for.
