@@ -306,10 +306,11 @@ io_pread(VALUE self, VALUE io, VALUE buffer, VALUE from, VALUE least, VALUE offs
     return hw_called_by_c(NULL) ? Qundef : rb_funcall(self, id_pread_here, 5, io, buffer, from, least, offset);
 }
 
-/* From 4.1 on: (io, buffer, offset, most) */
+/* From 4.1 on: (io, buffer, offset, most). Of no bytes nothing is done, nor waited for. */
 static VALUE
 io_read_41(VALUE self, VALUE io, VALUE buffer, VALUE offset, VALUE most)
 {
+    if (NUM2SIZET(most) == 0) return INT2FIX(0);
     if (file_for_us(self, io)) return read_file(self, io, buffer, HERE, NUM2SIZET(offset), 0, NUM2SIZET(most));
     if (at_once(io)) return read_at_once(self, io, buffer, NUM2SIZET(offset), NUM2SIZET(most));
     return leave_to_ruby(self, io, buffer, offset, most, NUM2SIZET(offset), NUM2SIZET(most));
@@ -318,6 +319,7 @@ io_read_41(VALUE self, VALUE io, VALUE buffer, VALUE offset, VALUE most)
 static VALUE
 io_write_41(VALUE self, VALUE io, VALUE buffer, VALUE offset, VALUE most)
 {
+    if (NUM2SIZET(most) == 0) return INT2FIX(0);
     if (left_to_ruby(self, io)) return Qundef;
     return write_here(self, io, buffer, NUM2SIZET(offset), 0, NUM2SIZET(most));
 }

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fiber_scheduler/scheduled"
+require "io/nonblock"
 require "socket"
 require "tempfile"
 
@@ -68,6 +69,21 @@ class FiberSchedulerHooksTest < Minitest::Test
       assert_equal [3, CONTENT[7, 3] + "\0"], into_buffer(4) { |buffer| scheduler.io_pread(file, buffer, 7, 0, 3) }
       assert_equal [0, "\0"], into_buffer(1) { |buffer| scheduler.io_pread(file, buffer, 1_000_000, 0, 1) }
       assert_equal [-Errno::EINVAL::Errno, "\0"], into_buffer(1) { |buffer| scheduler.io_pread(file, buffer, -1, 0, 1) }
+    end
+  end
+
+  # As a full pipe, an empty socket or one that blocks would be.
+  def test_nothing_is_waited_for_from_41_on_where_no_bytes_are_asked_for
+    with_file(Headway::Native::IOHooksFrom41) do |file, scheduler|
+      reader, writer = IO.pipe
+      blocking, = IO.pipe
+      blocking.nonblock = false
+      socket, other = UNIXSocket.pair
+      Fiber.blocking { [writer, socket].each { |io| nil while io.write_nonblock(CONTENT * 100, exception: false) != :wait_writable } }
+      [file, reader, blocking, socket].each { |io| assert_equal [0, "\0"], into_buffer(1) { |buffer| scheduler.io_read(io, buffer, 0, 0) } }
+      [file, writer, socket].each { |io| assert_equal 0, IO::Buffer.for("a") { |buffer| scheduler.io_write(io, buffer, 0, 0) } }
+      assert_equal [0, "\0"], into_buffer(1) { |buffer| scheduler.io_pread(file, buffer, 0, 0, 0) }
+      other.close
     end
   end
 
