@@ -35,6 +35,12 @@ class InterruptedCallTest < Harness::TrapTest
     assert_equal 0, interruptions(200)
   end
 
+  test_under %i[fair_poll quantum_poll observe], "nor are those that keep it", quantum_ms: 5 do
+    beside_io_threads(6, pause: 0.0003) do
+      assert_equal 0, Thread.new { VMFixture.sleep_holding_gvl(0.5) }.value
+    end
+  end
+
   private
 
   def under_rapid_preemption(&)
