@@ -151,6 +151,26 @@ names_of_ended_threads(VALUE self)
     return ended_names;
 }
 
+/* How many objects were made meanwhile where no Ruby was running, as what looks at allocations sees it. */
+static long made_nowhere;
+
+static void
+on_new_object(VALUE tracepoint, void *unused)
+{
+    if (NIL_P(rb_tracearg_path(rb_tracearg_from_tracepoint(tracepoint)))) made_nowhere++;
+}
+
+static VALUE
+objects_made_nowhere(VALUE self)
+{
+    const VALUE tracepoint = rb_tracepoint_new(Qnil, RUBY_INTERNAL_EVENT_NEWOBJ, on_new_object, NULL);
+    made_nowhere = 0;
+    rb_tracepoint_enable(tracepoint);
+    rb_yield(Qnil);
+    rb_tracepoint_disable(tracepoint);
+    return LONG2NUM(made_nowhere);
+}
+
 /* Bytes that malloc has given out, in all its arenas, and that were not given back; nil where it can't be asked. */
 static VALUE
 malloced_bytes(VALUE self)
@@ -175,5 +195,6 @@ Init_probes(VALUE module)
     rb_define_module_function(module, "errno_changes", errno_changes, 1);
     rb_define_module_function(module, "count_switches", count_switches, 0);
     rb_define_module_function(module, "names_of_ended_threads", names_of_ended_threads, 0);
+    rb_define_module_function(module, "objects_made_nowhere", objects_made_nowhere, 0);
     rb_define_module_function(module, "malloced_bytes", malloced_bytes, 0);
 }
