@@ -84,13 +84,15 @@ hw_feed_watch(struct hw_runtime *rt, uint64_t now)
     if (oldest_ns != HW_NEVER) hw_ticker_watch(rt, oldest_ns + alarm_ns);
 }
 
-/* Whoever blocks for less stalls nobody's request. Threads that share a native one are left alone: a job may be another's. */
+/* Whoever blocks for less stalls nobody's request; the wait for the GVL that follows, as after the VM's own time slice, is no block.
+ * Threads that share a native one are left alone: a job may be another's. */
 #define LONG_AWAY_NS (10 * HW_NS_PER_MS)
 
 static bool
-long_away(const struct hw_recorder *r, const struct hw_thread *thread, uint64_t now)
+long_away(const struct hw_recorder *r, const struct hw_thread *thread, uint64_t waited_ns, uint64_t now)
 {
-    return thread->away_ns && now - thread->away_ns >= LONG_AWAY_NS && !(r->teller && r->teller->many_to_many);
+    if (thread->away_ns == 0 || (r->teller && r->teller->many_to_many)) return false;
+    return hw_elapsed_ns(thread->away_ns + waited_ns, now) >= LONG_AWAY_NS;
 }
 
 bool
@@ -104,7 +106,7 @@ hw_feed_event(struct hw_runtime *rt, struct hw_thread *thread, enum hw_event eve
     hw_record(r, kind_of(thread, event, preempted), thread->number, 0, now);
     if (event == HW_EVENT_SUSPENDED) thread->away_ns = thread->state == HW_SUSPENDED ? now : 0;
     if (r->set.alarm_ns > 0) mind_alarm(rt, thread, event, waited_ns);
-    return thread->was_long_away = event == HW_EVENT_RESUMED && long_away(r, thread, now);
+    return thread->was_long_away = event == HW_EVENT_RESUMED && long_away(r, thread, waited_ns, now);
 }
 
 void

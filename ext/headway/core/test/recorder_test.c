@@ -1,6 +1,6 @@
 /* The recorder: what was recorded is in the file, whatever happens to threads, processes and disks. */
 #include "analysis.h"
-#include "recorder.h"
+#include "feed.h"
 #include "clock.h"
 #include "test.h"
 
@@ -366,6 +366,32 @@ TEST(a_dump_disturbs_nobody)
     clean_up();
 }
 
+/* -- blocks -------------------------------------------------------------------------------------------------------------- */
+
+/* Blocked for so long, then ready for so long. */
+static bool
+looked_at(uint64_t blocked_ns, uint64_t waited_ns)
+{
+    static struct hw_runtime runtime;
+    struct hw_thread thread = { .number = 1, .state = HW_SUSPENDED };
+    if (runtime.recorder.ring.slots == NULL) CHECK(hw_ring_init(&runtime.recorder.ring, 64, true));
+    uint64_t now = HW_NS_PER_S;
+    CHECK(!hw_feed_event(&runtime, &thread, HW_EVENT_SUSPENDED, false, 0, now));
+    thread.state = HW_READY;
+    CHECK(!hw_feed_event(&runtime, &thread, HW_EVENT_READY, blocked_ns == 0, 0, now += blocked_ns));
+    thread.state = HW_RUNNING;
+    return hw_feed_event(&runtime, &thread, HW_EVENT_RESUMED, false, waited_ns, now + waited_ns);
+}
+
+TEST(who_was_blocked_for_long_is_looked_at_however_long_it_waited)
+{
+    CHECK(looked_at(10 * HW_NS_PER_MS, 0));
+    CHECK(looked_at(10 * HW_NS_PER_MS, HW_NS_PER_S));
+    CHECK(!looked_at(9 * HW_NS_PER_MS, 0));
+    CHECK(!looked_at(9 * HW_NS_PER_MS, HW_NS_PER_S));
+    CHECK(!looked_at(0, HW_NS_PER_S)); /* the VM's own time slice */
+}
+
 /* -- fork --------------------------------------------------------------------------------------------------------------- */
 
 static void
@@ -421,4 +447,6 @@ TESTS({ "a_stream_has_everything", a_stream_has_everything }, { "what_found_no_p
       { "a_dump_that_fails_leaves_the_one_before", a_dump_that_fails_leaves_the_one_before },
       { "what_is_no_trace_is_left_alone", what_is_no_trace_is_left_alone },
       { "a_dump_goes_where_a_link_points", a_dump_goes_where_a_link_points },
-      { "a_dump_disturbs_nobody", a_dump_disturbs_nobody }, { "a_child_writes_its_own", a_child_writes_its_own })
+      { "a_dump_disturbs_nobody", a_dump_disturbs_nobody },
+      { "who_was_blocked_for_long_is_looked_at_however_long_it_waited", who_was_blocked_for_long_is_looked_at_however_long_it_waited },
+      { "a_child_writes_its_own", a_child_writes_its_own })
