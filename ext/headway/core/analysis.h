@@ -33,8 +33,14 @@
 
 #define HW_ANALYSIS_WORKS_MOST 65536 /* names of work, each process's for itself; further ones are left out */
 
-#define HW_BLOCKS_OF_WORK 16 /* stacks of one piece of work; further ones aren't told */
+#define HW_BLOCKS_OF_WORK 16 /* stacks of one piece of work; of further ones, the shortest aren't told */
 #define HW_ANALYSIS_BLOCKS_MOST (UINT32_C(1) << 20) /* of a name of work and a stack */
+
+/* Where it was blocked, for how long. */
+struct hw_block {
+    uint32_t stack;
+    uint64_t ns;
+};
 
 /* What a thread is at; with depth 0 what it was at last, done: and the sums below have it. Until then times are as of its begin. */
 struct hw_thread_work {
@@ -43,7 +49,7 @@ struct hw_thread_work {
     bool done;
     bool any; /* it had work */
     uint8_t block_count;
-    struct { uint32_t stack; uint64_t ns; } blocks[HW_BLOCKS_OF_WORK]; /* where it was blocked, for how long */
+    struct hw_block blocks[HW_BLOCKS_OF_WORK];
 };
 
 struct hw_analysed_thread {

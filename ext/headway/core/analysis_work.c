@@ -130,6 +130,19 @@ hw_pass_work(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *
     }
 }
 
+/* The one of that stack, else a free one, else the shortest, if this block was longer. */
+static void
+add_to_blocks(struct hw_thread_work *work, uint32_t stack, uint64_t away_ns)
+{
+    unsigned i = 0, least = 0;
+    for (; i < work->block_count && work->blocks[i].stack != stack; i++) {
+        if (work->blocks[i].ns < work->blocks[least].ns) least = i;
+    }
+    if (i < work->block_count) work->blocks[i].ns += away_ns;
+    else if (i < HW_BLOCKS_OF_WORK) work->blocks[work->block_count++] = (struct hw_block){ stack, away_ns };
+    else if (work->blocks[least].ns < away_ns) work->blocks[least] = (struct hw_block){ stack, away_ns };
+}
+
 /* Of a block that began before the work, what is in it. */
 void
 hw_pass_blocked(struct hw_pass *pass, uint32_t index, uint32_t stack)
@@ -138,16 +151,7 @@ hw_pass_blocked(struct hw_pass *pass, uint32_t index, uint32_t stack)
     struct hw_thread_work *work = &thread->work;
     uint64_t away_ns = hw_earlier_ns(thread->away_ns, pass->now_ns - work->time_ns);
     thread->away_ns = 0;
-    if (work->depth == 0 || away_ns == 0 || stack == UINT32_MAX) return;
-    unsigned i = 0;
-    while (i < work->block_count && work->blocks[i].stack != stack) i++;
-    if (i == HW_BLOCKS_OF_WORK) return;
-    if (i == work->block_count) {
-        work->blocks[i].stack = stack;
-        work->blocks[i].ns = 0;
-        work->block_count++;
-    }
-    work->blocks[i].ns += away_ns;
+    if (work->depth > 0 && away_ns > 0 && stack != UINT32_MAX) add_to_blocks(work, stack, away_ns);
 }
 
 void

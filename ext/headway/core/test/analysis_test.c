@@ -183,6 +183,28 @@ TEST(where_work_was_blocked)
     hw_analysis_free(&analysis);
 }
 
+/* One after the other, each in another stack, one of them for long; the 17th takes the place of the shortest. */
+TEST(where_work_was_blocked_longest)
+{
+    struct hw_trace_event events[2 + 3 * (HW_BLOCKS_OF_WORK + 2)];
+    size_t count = 0;
+    uint64_t now = 100;
+    events[count++] = (struct hw_trace_event)EVENT(now, 1, MARK_BEGIN, .value = 1);
+    for (uint32_t stack = 1; stack <= HW_BLOCKS_OF_WORK + 2; stack++) {
+        events[count++] = (struct hw_trace_event)EVENT(now, 1, SUSPENDED);
+        now += stack == 3 ? 5 : stack == HW_BLOCKS_OF_WORK + 1 ? 1000 : stack == HW_BLOCKS_OF_WORK + 2 ? 1 : 10 + stack;
+        events[count++] = (struct hw_trace_event)EVENT(now, 1, RESUMED);
+        events[count++] = (struct hw_trace_event)EVENT(now, 1, BLOCKED, .value = stack);
+    }
+    events[count++] = (struct hw_trace_event)EVENT(now, 1, MARK_END, .value = 1);
+    analyse_events(events, count, true);
+    const struct hw_number_map *blocked = &analysis.works[0].blocked;
+    CHECK_EQUAL(1000, *hw_number_map_find(blocked, HW_BLOCKS_OF_WORK + 1));
+    CHECK_EQUAL(11, *hw_number_map_find(blocked, 1));
+    CHECK(hw_number_map_find(blocked, 3) == NULL && hw_number_map_find(blocked, HW_BLOCKS_OF_WORK + 2) == NULL);
+    hw_analysis_free(&analysis);
+}
+
 /* A server boots until 200, collecting for 30 and on no processor for 40; its first request comes in a hold from 180 on. */
 TEST(what_came_since_work_began_is_told_apart)
 {
@@ -405,7 +427,8 @@ TESTS(NAMED(a_wait_is_split_among_those_who_held_the_gvl), NAMED(a_hold_off_the_
       NAMED(blame_is_late_when_one_waited_long_for_it_however_many_did),
       NAMED(marks_nest_and_end_with_their_thread), NAMED(marks_beyond_the_limit_are_folded),
       NAMED(work_is_what_outermost_marks_say), NAMED(a_part_is_a_mark_and_no_work),
-      NAMED(what_threads_ran_beyond_their_burst), NAMED(where_work_was_blocked), NAMED(what_came_since_work_began_is_told_apart), NAMED(how_many_threads_were_at_work_at_once), NAMED(what_work_computed_without_the_gvl),
+      NAMED(what_threads_ran_beyond_their_burst), NAMED(where_work_was_blocked), NAMED(where_work_was_blocked_longest),
+      NAMED(what_came_since_work_began_is_told_apart), NAMED(how_many_threads_were_at_work_at_once), NAMED(what_work_computed_without_the_gvl),
       NAMED(gc_is_counted_once_however_often_it_is_told), NAMED(what_is_under_way_at_the_end_counts_as_time_only),
       NAMED(a_thread_that_resumes_takes_the_gvl_from_who_was_thought_to_have_it), NAMED(wait_buckets_are_in_order),
       NAMED(more_threads_than_are_kept_are_left_out),
