@@ -143,15 +143,17 @@ add_to_blocks(struct hw_thread_work *work, uint32_t stack, uint64_t away_ns)
     else if (work->blocks[least].ns < away_ns) work->blocks[least] = (struct hw_block){ stack, away_ns };
 }
 
-/* Of a block that began before the work, what is in it. */
+/* Of a block that began before the work, what is in it: what the thread, which runs, was neither running nor ready since. */
 void
 hw_pass_blocked(struct hw_pass *pass, uint32_t index, uint32_t stack)
 {
     struct hw_analysed_thread *thread = &pass->analysis->threads[index];
     struct hw_thread_work *work = &thread->work;
-    uint64_t away_ns = hw_earlier_ns(thread->away_ns, pass->now_ns - work->time_ns);
+    if (work->depth == 0 || thread->state != HW_RUNNING || stack == UINT32_MAX) return;
+    uint64_t held_ns = running_ns(pass, thread) - work->running_ns + thread->time_ns[HW_READY] - work->ready_ns;
+    uint64_t away_ns = hw_earlier_ns(thread->away_ns, hw_elapsed_ns(held_ns, pass->now_ns - work->time_ns));
     thread->away_ns = 0;
-    if (work->depth > 0 && away_ns > 0 && stack != UINT32_MAX) add_to_blocks(work, stack, away_ns);
+    if (away_ns > 0) add_to_blocks(work, stack, away_ns);
 }
 
 void
