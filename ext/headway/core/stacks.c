@@ -6,7 +6,6 @@
 #define FRAME_TABLE (HW_FRAMES_MOST * 2)
 #define STACK_TABLE (HW_STACKS_MOST * 2)
 #define POOL (HW_STACKS_MOST * 32)
-#define TIGHT_FROM(most) ((most) / 4 * 3)
 
 bool
 hw_stacks_init(struct hw_stacks *s)
@@ -45,10 +44,17 @@ mix(uint32_t hash, uint64_t value)
     return (uint32_t)(product >> 32) ^ (uint32_t)product;
 }
 
+static bool
+full_to(const struct hw_stacks *s, unsigned eighths)
+{
+    return s->frame_count >= HW_FRAMES_MOST / 8 * eighths || s->stack_count >= HW_STACKS_MOST / 8 * eighths ||
+           s->pool_used >= POOL / 8 * eighths;
+}
+
 bool
 hw_stacks_tight(const struct hw_stacks *s)
 {
-    return s->frame_count >= TIGHT_FROM(HW_FRAMES_MOST) || s->stack_count >= TIGHT_FROM(HW_STACKS_MOST) || s->pool_used >= TIGHT_FROM(POOL);
+    return full_to(s, 6);
 }
 
 /* 0: no room, or, if it is not to be added, it isn't there */
@@ -115,7 +121,8 @@ uint32_t
 hw_stacks_add(struct hw_stacks *s, const unsigned long *codes, const int *lines, unsigned depth, uint64_t weight_ns)
 {
     if (s->frames == NULL || depth == 0) return 0;
-    uint32_t number = number_of(s, codes, lines, depth, true);
+    uint32_t number = number_of(s, codes, lines, depth, weight_ns > 0 || !full_to(s, 7));
+    if (number == 0 && weight_ns == 0) return 0;
     if (number == 0) s->folded++;
     return weigh(s, number ? number : HW_STACK_FOLDED, weight_ns);
 }

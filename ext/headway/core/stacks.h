@@ -41,7 +41,7 @@ struct hw_stacks {
 bool hw_stacks_init(struct hw_stacks *stacks); /* false: memory is short; hw_stacks_add returns 0 then */
 void hw_stacks_free(struct hw_stacks *stacks);
 
-/* The stack's number, leaf first. With weight 0 that is all: it isn't blamed. */
+/* The stack's number, leaf first. With weight 0 that is all: it isn't blamed, and 0 if it is new to the last eighth, which is for those. */
 uint32_t hw_stacks_add(struct hw_stacks *stacks, const unsigned long *codes, const int *lines, unsigned depth, uint64_t weight_ns);
 /* As above, where it is known already; 0: it isn't, and nothing was added. */
 uint32_t hw_stacks_add_known(struct hw_stacks *stacks, const unsigned long *codes, const int *lines, unsigned depth, uint64_t weight_ns);

@@ -137,7 +137,27 @@ TEST(a_tight_table_has_room_for_short_stacks)
     CHECK_EQUAL(0, hw_stacks_add_known(&stacks, codes, lines, 5, 1));
 }
 
+/* However many there are, and none of them is folded. */
+TEST(stacks_without_weight_leave_room_for_those_to_blame)
+{
+    unsigned long codes[] = { 16, 32 };
+    int lines[] = { 1, 1 };
+    start();
+    uint32_t known = hw_stacks_add(&stacks, codes, lines, 2, 0);
+    for (int i = 2; i < 2 * HW_FRAMES_MOST; i++) {
+        lines[0] = i;
+        CHECK(hw_stacks_add(&stacks, codes, lines, 2, 0) != HW_STACK_FOLDED);
+    }
+    CHECK_EQUAL(0, hw_stacks_add(&stacks, codes, lines, 2, 0));
+    CHECK(hw_stacks_add(&stacks, codes, lines, 2, 5) > HW_STACK_FOLDED);
+    lines[0] = 1;
+    CHECK_EQUAL(known, hw_stacks_add(&stacks, codes, lines, 2, 0));
+    CHECK_EQUAL(0, stacks.folded);
+    clean_up();
+}
+
 TESTS({ "a_string_is_kept_once", a_string_is_kept_once }, { "strings_have_an_end", strings_have_an_end },
       { "a_stack_is_kept_once_and_gathers_weight", a_stack_is_kept_once_and_gathers_weight },
       { "stacks_have_an_end", stacks_have_an_end },
-      { "a_tight_table_has_room_for_short_stacks", a_tight_table_has_room_for_short_stacks })
+      { "a_tight_table_has_room_for_short_stacks", a_tight_table_has_room_for_short_stacks },
+      { "stacks_without_weight_leave_room_for_those_to_blame", stacks_without_weight_leave_room_for_those_to_blame })
