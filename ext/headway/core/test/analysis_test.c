@@ -163,8 +163,8 @@ TEST(what_threads_ran_beyond_their_burst)
     hw_analysis_free(&analysis);
 }
 
-/* Thread 1 slept for 40 before its request, which it is told of late, and for 10 in it, then twice in stack 5 and once where the trace says nothing; the second time
- * its READY is missing. What it is told of is taken once, and the request has a better name in the end. */
+/* Thread 1 slept for 40 before its request, which it is told of late, and for 10 in it, then twice in stack 5 and once where the trace says
+ * nothing; the second time its READY is missing. What it is told of is taken once, and the request has a better name in the end. */
 TEST(where_work_was_blocked)
 {
     ANALYSE(EVENT(50, 1, SUSPENDED), EVENT(90, 1, RESUMED), EVENT(90, 1, MARK_BEGIN, .value = 1), EVENT(91, 1, BLOCKED, .value = 3),
