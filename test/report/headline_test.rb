@@ -319,11 +319,17 @@ class HeadlineTest < Minitest::Test
     cpu = { name: "cpu", segments: [[:running, 0.1], [:suspended, 19.9]] }
     said = ->(total_s) { headline(MadeTrace.new(threads: [reactor, cpu], work: [{ **SLOW, total_s: total_s, ready_s: 0.001 }])) }
 
-    assert_match(/\A`GET \/slow` spent 97 % of its 20\.0 s .*\. reactor spent \d+ % of its 500 ms under load waiting/, said[20.0])
+    assert_match(/\A`GET \/slow` spent 90 % of its 5\.00 s .*\. reactor spent \d+ % of its 500 ms under load waiting/, said[5.0])
     assert_match(/\Areactor spent \d+ % of its 500 ms under load waiting.*\. `GET \/slow` spent 74 % of its 1\.90 s /, said[1.9])
-    since = { wall_s: 20.0, running_s: 0.5, off_cpu_s: 0.1, gc_count: 0, gc_s: 0.0 }
-    trace = MadeTrace.new(threads: [reactor, cpu], work: [{ **SLOW, ready_s: 0.001 }], since_work: since)
-    assert_equal "Nobody waited to speak of: 100 ms for the GVL over all threads, 100 ms at most at a time. `GET /slow` spent 97 % of its 20.0 s #{ELSEWHERE}", headline(trace)
+    assert_equal "Nobody waited to speak of: 100 ms for the GVL over all threads, 100 ms at most at a time. `GET /slow` spent 97 % of its 20.0 s #{ELSEWHERE}", said[20.0]
+  end
+
+  # A fifth of the time that the GVL was held, which is a hundredth of all.
+  def test_a_holder_on_no_processor_for_little_of_the_time
+    since = { wall_s: 5.0, running_s: 0.5, off_cpu_s: 0.1, gc_count: 0, gc_s: 0.0 }
+
+    assert_includes headline(MadeTraces.single(work: [SLOW], since_work: since)), "For 20 % of the time that the GVL was held since work began (100 ms)"
+    refute_includes headline(MadeTraces.single(work: [SLOW], since_work: { **since, wall_s: 20.0 })), "no processor"
   end
 
   def test_what_work_spent_without_the_gvl
@@ -364,7 +370,8 @@ class HeadlineTest < Minitest::Test
   def test_a_wait_that_gets_no_advice_comes_after_that
     timer = { name: "timer", segments: [[:ready, 0.02], [:suspended, 0.98]] }
     cruncher = { name: "crunch", segments: [[:running, 0.9], [:suspended, 0.1]] }
-    said = headline(MadeTrace.new(threads: [timer, cruncher], work: [SLOW]))
+    slow = { **SLOW, total_s: 1.9, running_s: 0.05, ready_s: 0.01 } # two threads have no more time
+    said = headline(MadeTrace.new(threads: [timer, cruncher], work: [slow]))
 
     assert_match(/\A`GET \/slow` spent 97 % .* without the GVL\. timer spent 2\.0 % of its time waiting; /, said)
   end

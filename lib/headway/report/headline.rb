@@ -71,7 +71,7 @@ module Headway
       def waiting
         work = complaints(@work)
         work = [] unless telling?(work)
-        waiters = work.any? ? work : complaints(@threads).select { |thread| worth?(thread) }
+        waiters = work.any? ? work : beside_work(complaints(@threads))
         @complaint = (much?(waiters) ? :much : :slight if waiters.any?)
         return worked(work) if work.any?
         return calm if waiters.empty?
@@ -86,7 +86,7 @@ module Headway
       # And worth to be told before what work spent its time with.
       def much?(waiters)
         @totals[:wait][:max_s] >= LONG_S && waiters.any? { |row| share(row) >= MUCH } &&
-          waiters.sum { |row| row[:ready_s] } >= MUCH * @work.sum { |kind| kind[:total_s] }
+          waiters.sum { |row| row[:ready_s] } >= MUCH * work_s
       end
 
       # Of all waits it had a part that tells, or it is what the processes are there for, however many threads it starts that wait, too.
@@ -98,10 +98,9 @@ module Headway
       end
 
       # Of a server, whose threads hardly run while they wait for a database, say, a little is much of their load.
-      def worth?(thread)
-        loaded = @totals[:since_work]
-        loaded.nil? || thread[:ready_s] >= SLIGHT * loaded[:wall_s]
-      end
+      def beside_work(threads) = threads.sum { |thread| thread[:ready_s] } < SLIGHT * work_s ? [] : threads
+
+      def work_s = @work.sum { |kind| kind[:total_s] }
 
       # Threads, or kinds of work.
       def complaints(rows)
