@@ -76,8 +76,7 @@ add_to_burst(struct hw_analysed_thread *t, uint64_t ran_ns)
 static void
 sleep_off_burst(struct hw_analysed_thread *t, uint64_t slept_ns)
 {
-    uint64_t remembered_ns = hw_earlier_ns(t->burst_ns, HW_BURST_MEMORY * hw_policy_default.burst_ns);
-    t->burst_ns = hw_policy_burst_after_sleep_ns(remembered_ns, slept_ns);
+    t->burst_ns = hw_policy_burst_after_sleep_ns(hw_policy_burst_at_block_ns(&hw_policy_default, t->burst_ns), slept_ns);
 }
 
 /* The time in the state that ends now, which may also be merely interrupted by the end of the trace. */

@@ -85,9 +85,9 @@ hw_policy_due_ns(const struct hw_policy *policy, const struct hw_thread *thread,
 }
 
 uint64_t
-hw_policy_burst_at_block_ns(const struct hw_policy *policy, const struct hw_thread *thread)
+hw_policy_burst_at_block_ns(const struct hw_policy *policy, uint64_t burst_ns)
 {
-    return hw_earlier_ns(thread->burst_ns, HW_BURST_MEMORY * policy->burst_ns);
+    return hw_earlier_ns(burst_ns, HW_BURST_MEMORY * policy->burst_ns);
 }
 
 uint64_t

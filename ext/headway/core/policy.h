@@ -120,7 +120,7 @@ uint64_t hw_policy_fresh_burst_ns(const struct hw_policy *policy, unsigned unbor
 uint64_t hw_policy_burst_called_back_ns(const struct hw_policy *policy, uint64_t burst_ns);
 
 /* The burst of a thread that blocks, and of one that was blocked for `slept_ns`. */
-uint64_t hw_policy_burst_at_block_ns(const struct hw_policy *policy, const struct hw_thread *thread);
+uint64_t hw_policy_burst_at_block_ns(const struct hw_policy *policy, uint64_t burst_ns);
 uint64_t hw_policy_burst_after_sleep_ns(uint64_t burst_ns, uint64_t slept_ns);
 
 /* Many blocks last microseconds (a connect on the same host, a name lookup): to hand the GVL to a batch thread and take it back

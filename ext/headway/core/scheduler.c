@@ -323,7 +323,7 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
             s->just_suspended_burst_ns = thread->burst_ns;
             s->just_admitted = s->admitted == thread;
         }
-        thread->burst_ns = hw_policy_burst_at_block_ns(&s->policy, thread);
+        thread->burst_ns = hw_policy_burst_at_block_ns(&s->policy, thread->burst_ns);
         if (thread->fresh) {
             /* It blocked: the credit it lacked for being new is given to it. */
             thread->fresh = false;

@@ -47,6 +47,7 @@ module Headway
       def initialize(data, paths)
         @data = data
         @totals = data[:totals]
+        @loaded = @totals[:since_work]
         @threads = data[:threads]
         @work = data[:work]
         @labels = Labels.new(data)
@@ -93,8 +94,7 @@ module Headway
       def telling?(work)
         return true if work.sum { |kind| kind[:ready_s] } >= TELLING * @totals[:ready_s]
 
-        loaded = @totals[:since_work]
-        loaded && @work.sum { |kind| kind[:total_s] } >= TELLING * loaded[:wall_s] && work.any? { |kind| share(kind) >= TELLING }
+        @loaded && work_s >= TELLING * @loaded[:wall_s] && work.any? { |kind| share(kind) >= TELLING }
       end
 
       # Of a server, whose threads hardly run while they wait for a database, say, a little is much of their load.
@@ -176,18 +176,18 @@ module Headway
 
       # Then turns are all that a policy changes: who goes first, not how much is done.
       def full
-        wall_s, running_s, off_cpu_s = @totals[:since_work]&.values_at(:wall_s, :running_s, :off_cpu_s)
+        wall_s, running_s, off_cpu_s = @loaded&.values_at(:wall_s, :running_s, :off_cpu_s)
         return if wall_s.nil? || wall_s < FULL_FROM_S || !gvl_held? || off_cpu_s > TELLING * running_s
 
         "The GVL was held for #{percent(running_s / wall_s)} of the time since work began, which is all that one process can do: " \
           "more of them do more."
       end
 
-      def gvl_held? = @totals[:since_work].then { |since| since[:running_s] >= FULL * since[:wall_s] }
+      def gvl_held? = @loaded[:running_s] >= FULL * @loaded[:wall_s]
 
       # Where the GVL is held all the time more threads do no more.
       def pool
-        Pool.sentence(@data[:processes], @work, @remedy) unless @totals[:since_work].nil? || gvl_held?
+        Pool.sentence(@data[:processes], @work, @remedy) unless @loaded.nil? || gvl_held?
       end
 
       # -- threads
@@ -250,18 +250,16 @@ module Headway
 
       # Of a server its boot is left out, which is long, and slow for reasons of its own.
       def processor_time
-        loaded = @totals[:since_work]
-        off_s, held_s = (loaded || @totals).values_at(:off_cpu_s, :running_s)
-        off_s = 0.0 if off_s < SLIGHT * (loaded || @data)[:wall_s]
+        off_s, held_s = (@loaded || @totals).values_at(:off_cpu_s, :running_s)
+        off_s = 0.0 if off_s < SLIGHT * (@loaded || @data)[:wall_s]
         quotas = @data[:processes].filter_map { |process| process[:quota] }
-        Summary::ProcessorTime.sentence(off_s, held_s, quotas, since: loaded && Busy::SINCE_WORK)
+        Summary::ProcessorTime.sentence(off_s, held_s, quotas, since: @loaded && Busy::SINCE_WORK)
       end
 
       # A collection stops every thread of its process, so the share is of the processes' time.
       def collecting
-        loaded = @totals[:since_work]
         spent, words = @busy.of_all
-        collected, count = loaded ? loaded.values_at(:gc_s, :gc_count) : [@totals[:gc_s], @data[:gc][:count]]
+        collected, count = @loaded ? @loaded.values_at(:gc_s, :gc_count) : [@totals[:gc_s], @data[:gc][:count]]
         return if spent.zero? || collected / spent < MUCH_GC
 
         "Garbage collection took #{percent(collected / spent)} of #{words} " \

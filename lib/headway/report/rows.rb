@@ -23,6 +23,7 @@ module Headway
       def initialize(document)
         @data = document.to_h
         @labels = document.labels
+        @behind = Behind.new(@data)
       end
 
       # @return [Array<Hash>] the longest waiters, as a row of {Headway.stats} with a label in place of its name
@@ -94,10 +95,9 @@ module Headway
       # @yieldreturn [Float] a stack's seconds
       # @return [Hash] of each line the methods it was in, with their times; "": none but its own
       def called_by_line(stacks)
-        behind = Behind.new(@data)
         stacks.each_with_object(Hash.new { |lines, line| lines[line] = Hash.new(0.0) }) do |stack, lines|
-          frame = behind.telling(stack)
-          leaf = @data[:blame][:frames][stack[:frames].first] if frame
+          frame = @behind.telling(stack)
+          leaf = @behind.leaf(stack) if frame
           lines[frame ? Labels.frame(frame) : "unknown code"][leaf.equal?(frame) ? "" : Labels.method_of(leaf)] += yield stack
         end
       end

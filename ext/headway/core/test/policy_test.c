@@ -121,10 +121,8 @@ TEST(sleep_pays_off_a_burst_and_memory_is_short)
         CHECK_EQUAL(MS(cases[i].left_ms), hw_policy_burst_after_sleep_ns(MS(cases[i].burst_ms), MS(cases[i].slept_ms)));
     }
 
-    struct hw_thread thread = { .burst_ns = MS(9) };
-    CHECK_EQUAL(MS(9), hw_policy_burst_at_block_ns(&fair, &thread));
-    thread.burst_ns = MS(9000);
-    uint64_t kept_ns = hw_policy_burst_at_block_ns(&fair, &thread);
+    CHECK_EQUAL(MS(9), hw_policy_burst_at_block_ns(&fair, MS(9)));
+    uint64_t kept_ns = hw_policy_burst_at_block_ns(&fair, MS(9000));
     CHECK_EQUAL(HW_BURST_MEMORY * fair.burst_ns, kept_ns);
 
     /* The promises of policy.h: a nap leaves it batch, 5 ms of sleep don't. */
