@@ -97,6 +97,7 @@ process_hash(void)
     struct hw_scheduler *scheduler = &hw_runtime.scheduler;
     pthread_mutex_lock(&hw_runtime.lock);
     struct hw_figures copy = hw_figures_of_all(scheduler, hw_now_ns());
+    uint64_t batch_ns = hw_scheduler_batch_ns(scheduler, hw_now_ns());
     unsigned living = scheduler->living;
     uint64_t preemptions = scheduler->preemptions, retries = scheduler->retries;
     uint64_t parks = hw_runtime.parks, park_timeouts = hw_runtime.park_timeouts;
@@ -104,6 +105,7 @@ process_hash(void)
 
     VALUE hash = rb_hash_new();
     set_account(hash, &copy);
+    hw_set(hash, "running_batch", hw_seconds(batch_ns));
     hw_set_number(hash, "preemptions", preemptions);
     hw_set_number(hash, "parks", parks);
     hw_set_number(hash, "park_timeouts", park_timeouts);

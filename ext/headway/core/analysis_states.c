@@ -67,10 +67,8 @@ hold_since_work(struct hw_pass *pass, uint64_t spent_ns, uint64_t off_cpu_ns)
 static void
 add_to_burst(struct hw_analysed_thread *t, uint64_t ran_ns)
 {
-    uint64_t interactive_ns = hw_policy_default.burst_ns;
-    uint64_t left_ns = t->burst_ns < interactive_ns ? interactive_ns - t->burst_ns : 0;
     t->burst_ns += ran_ns;
-    if (ran_ns > left_ns) t->batch_ns += ran_ns - left_ns;
+    t->batch_ns += hw_policy_ran_as_batch_ns(&hw_policy_default, t->burst_ns, ran_ns);
 }
 
 static void

@@ -175,6 +175,13 @@ hw_policy_is_batch(const struct hw_policy *policy, const struct hw_thread *threa
     return hw_policy_burst_ns(thread, now) >= policy->burst_ns;
 }
 
+/* Of what a thread ran last, up to a burst of that length, what it ran beyond the limit. */
+static inline uint64_t
+hw_policy_ran_as_batch_ns(const struct hw_policy *policy, uint64_t burst_ns, uint64_t ran_ns)
+{
+    return burst_ns > policy->burst_ns ? hw_earlier_ns(ran_ns, burst_ns - policy->burst_ns) : 0;
+}
+
 static inline bool
 hw_policy_is_brief(const struct hw_policy *policy, const struct hw_thread *thread)
 {

@@ -212,7 +212,7 @@ hw_runtime_reset_locked(struct hw_runtime *rt, uint64_t now)
     }
     hw_account_reset(&scheduler->account);
     hw_attribution_reset(&scheduler->attribution, scheduler->threads, now);
-    scheduler->preemptions = scheduler->retries = 0;
+    scheduler->preemptions = scheduler->retries = scheduler->batch_ns = 0;
     scheduler->just_suspended = NULL;
     rt->parks = rt->park_timeouts = 0;
     atomic_store_explicit(&rt->pulled, 0, memory_order_relaxed);

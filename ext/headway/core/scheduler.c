@@ -101,6 +101,13 @@ count(struct hw_histogram *own, struct hw_histogram *all, uint64_t duration_ns)
     hw_histogram_record(all, duration_ns);
 }
 
+/* Of what it ran in this hold, what counts: in the middle of it all may have been set to zero. */
+static uint64_t
+counted_ns(const struct hw_thread *thread, uint64_t ran_ns, uint64_t now)
+{
+    return hw_earlier_ns(ran_ns, hw_elapsed_ns(thread->since_ns, now));
+}
+
 /* What it returns is yet to be counted. */
 static uint64_t
 end_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
@@ -110,6 +117,7 @@ end_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
     uint64_t ran_ns = hw_elapsed_ns(thread->burst_from_ns, now);
     thread->burst_ns += ran_ns;
     thread->piece_ns += ran_ns;
+    s->batch_ns += hw_policy_ran_as_batch_ns(&s->policy, thread->burst_ns, counted_ns(thread, ran_ns, now));
     thread->asked = false;
     /* The admitted thread alone: what others take ahead of it, new threads in their first millisecond say, is no service to it. */
     if (s->admitted == thread && hold_ns >= s->policy.granularity_ns) s->tier_ran_ns[thread->tier] = now;
@@ -411,6 +419,15 @@ struct hw_thread *
 hw_scheduler_goes_next(const struct hw_scheduler *s)
 {
     return s->policy.kind == HW_FAIR ? s->interactive_first : NULL;
+}
+
+uint64_t
+hw_scheduler_batch_ns(const struct hw_scheduler *s, uint64_t now)
+{
+    const struct hw_thread *holder = s->holder;
+    if (holder == NULL) return s->batch_ns;
+    uint64_t ran_ns = hw_elapsed_ns(holder->burst_from_ns, now);
+    return s->batch_ns + hw_policy_ran_as_batch_ns(&s->policy, holder->burst_ns + ran_ns, counted_ns(holder, ran_ns, now));
 }
 
 /* -- the holder's stack ------------------------------------------------------------------------------------------------- */

@@ -34,6 +34,7 @@ struct hw_scheduler {
     const struct hw_thread *lingers_for; /* that one; compared, never followed */
     uint64_t lingers_from_ns;   /* since when it keeps the GVL free of somebody who wants it; 0: it doesn't */
     uint64_t interactive_ns;    /* held by interactive threads so far */
+    uint64_t batch_ns;          /* run so far in bursts that had passed the limit, whatever classes were set by hand */
     uint64_t switches_paid_ns;  /* when the debt of forced switches is paid off */
     uint64_t lingers_paid_ns;   /* and that of lingering, if interactive threads held the GVL no more */
     uint64_t admitted_ns;
@@ -86,6 +87,9 @@ void hw_scheduler_suspended(struct hw_scheduler *scheduler, struct hw_thread *th
 void hw_scheduler_tick(struct hw_scheduler *scheduler, uint64_t now, struct hw_orders *orders);
 /* The VM calls it back while it waits for its turn: it goes first now, to handle a signal or to unwind. */
 void hw_scheduler_called_back(struct hw_scheduler *scheduler, struct hw_thread *thread, uint64_t now, struct hw_orders *orders);
+
+/* What was run so far, by all threads, once they had run for burst_ns without a block: the part of running that fair can cut short. */
+uint64_t hw_scheduler_batch_ns(const struct hw_scheduler *scheduler, uint64_t now);
 
 /* How many batch threads want the GVL and wait for it. */
 unsigned hw_scheduler_batch_ready(const struct hw_scheduler *scheduler);

@@ -7,15 +7,13 @@ module Headway
       # Shorter waits are none that policy fair was made for, and smaller shares are worth no change.
       LONG_S = Summary::Verdict::LONG_S
       MUCH = Summary::Verdict::MUCH
-      # Of what all ran, what they ran when they had run for 5 ms without blocking: only then fair lets others go first.
-      BATCH = 0.25
       # Longer commands would hide what is said.
       COMMAND_LONGEST = 60
       # Needs no quotes in a shell.
       PLAIN = %r{\A[\w/.:%@+-]+\z}
       # Where RubyGems or Bundler found them.
       SERVER = %r{\A\S*/(?:bin|exe)/(puma|sidekiq|rackup|falcon)(?= |\z)}
-      private_constant :LONG_S, :MUCH, :BATCH, :COMMAND_LONGEST, :PLAIN, :SERVER
+      private_constant :LONG_S, :MUCH, :COMMAND_LONGEST, :PLAIN, :SERVER
 
       # @param data [Hash] as {Trace#to_h} returns it
       # @param paths [Array<String>] of its files, which a process knows by their names alone; none: there are none to ask
@@ -23,7 +21,7 @@ module Headway
         @paths = paths
         @processes = data[:processes]
         @longest_s = data[:totals][:wait][:max_s]
-        @brief = data[:totals].then { |totals| totals[:batch_s] < BATCH * totals[:running_s] }
+        @brief = Summary::Verdict.brief?(data[:totals], :batch_s, :running_s)
       end
 
       # @param id [Integer, nil] the waiter's process; nil: work of any
@@ -35,7 +33,7 @@ module Headway
 
         process = process_of(id)
         return " Policy fair is on already: #{asking} says whether more processes help." if fair?(process)
-        return " No policy shortens that: who has the GVL mostly gives it up by itself within 5 ms. More processes do." if @brief
+        return " #{Summary::Verdict::BRIEF}" if @brief
 
         if process[:preempt] == "none" # M:N threads
           return " Policy fair would let it go #{ahead}, but not with M:N threads: " \

@@ -26,11 +26,15 @@ module Headway
       CAUSED = 0.5
       # From this share on of what was seen of the waits, that comes first.
       DEAF = 0.5
+      # Of what all ran, what they ran when they had run for 5 ms without blocking: only then fair lets others go first.
+      BATCH = 0.25
       UNDER_FAIR = "Policy fair is on already: of a recording (--record FILE), headway advise FILE says whether more processes help."
-      private_constant :CAUSED, :DEAF, :UNDER_FAIR
+      private_constant :CAUSED, :DEAF, :BATCH, :UNDER_FAIR
       # What a report says then, too.
       NATIVE_CODE = "No policy cuts that short: for 50 ms and longer at a time it heeded no interrupt (native code that keeps the GVL, " \
                     "a garbage collection, or no processor to run on)."
+      # And this, where threads hold the GVL for too short a time to be preempted.
+      BRIEF = "No policy shortens that: who has the GVL mostly gives it up by itself within 5 ms. More processes do."
       # How fair would let a thread go then. CRuby takes 10 ms off a slice for each interrupt that is heeded, so that ten pieces of native
       # code in a row, however long, keep others waiting; under fair it is one.
       ONCE_HEEDED = "after one such time, not after several"
@@ -52,6 +56,12 @@ module Headway
       def self.beside?(rows, waited, all_s, &share)
         rows.sum { |row| row[waited] } < MINOR * all_s && rows.all? { |row| share.call(row) < MINOR }
       end
+
+      # @param totals [Hash]
+      # @param batch [Symbol] the key of what all ran as batch threads
+      # @param running [Symbol] and of what they ran
+      # @return [Boolean] whether what was run was mostly too short for fair to let others go first
+      def self.brief?(totals, batch, running) = totals[batch] < BATCH * totals[running]
 
       # @param stats [Hash] as {Headway.stats} returns it
       # @param cpu_s [Float] what the process has computed, with the GVL or without
@@ -136,6 +146,7 @@ module Headway
       def remedy(thread)
         return "." if little?(thread)
         return ". #{UNDER_FAIR}" if fair?
+        return ". #{BRIEF}" if Verdict.brief?(@process, :running_batch, :running)
 
         "; --policy fair would let it go first#{many_to_many}."
       end

@@ -183,6 +183,35 @@ TEST(a_statistic_never_falls_below_zero)
     world_end();
 }
 
+TEST(what_is_run_beyond_the_limit_of_a_burst_is_summed)
+{
+    world_start(HW_OBSERVE);
+    struct hw_thread *brief = sleeper(), *heavy = sleeper();
+    for (int i = 0; i < 10; i++) {
+        runs(brief, MS(2));
+        blocks(brief);
+        advance(MS(1));
+    }
+    CHECK_EQUAL(0, hw_scheduler_batch_ns(s, world.now));
+    runs(heavy, MS(4));
+    gives_way(heavy);
+    comes_back(heavy);
+    advance(MS(3));
+    CHECK_EQUAL(MS(2), hw_scheduler_batch_ns(s, world.now));
+    blocks(heavy);
+    CHECK_EQUAL(MS(2), hw_scheduler_batch_ns(s, world.now));
+
+    runs(brief, MS(20));
+    s->batch_ns = 0; /* as all is set to zero, */
+    hw_account_reset(&s->account);
+    brief->since_ns = world.now; /* in the middle of a hold */
+    advance(MS(1));
+    CHECK_EQUAL(MS(1), hw_scheduler_batch_ns(s, world.now));
+    blocks(brief);
+    CHECK_EQUAL(MS(1), hw_scheduler_batch_ns(s, world.now));
+    world_end();
+}
+
 /* -- at random ---------------------------------------------------------------------------------------------------------- */
 
 static void
@@ -302,4 +331,5 @@ TESTS({ "vm_slice", the_vms_own_slice_is_no_voluntary_block },
       { "missing", events_that_are_missing_are_made_up_for },
       { "job", the_job_makes_its_thread_the_holder_and_nobody_else_stays_one },
       { "clock", a_clock_that_steps_back_counts_as_no_time }, { "statistic", a_statistic_never_falls_below_zero },
+      { "batch", what_is_run_beyond_the_limit_of_a_burst_is_summed },
       { "random", whatever_comes_the_invariants_hold })

@@ -146,6 +146,8 @@ world_check(void)
         CHECK(s->admitted->link && s->admitted->batch && s->admitted->state != HW_SUSPENDED);
     }
     if (s->holder) CHECK(s->holder->link && s->holder->state == HW_RUNNING);
+    uint64_t running_ns = s->account.time_ns[HW_RUNNING] + (s->holder ? hw_elapsed_ns(s->holder->since_ns, world.now) : 0);
+    CHECK(hw_scheduler_batch_ns(s, world.now) <= running_ns);
 }
 
 /* What every event's orders promise. */
