@@ -215,6 +215,35 @@ class SummaryTest < Minitest::Test
     assert_match(/^io waited 20 % .*--policy fair would let it go first\.$/, summary([main, *computing, io], policy: :observe, ready: 12.9))
   end
 
+  # Ten threads in one row that idle between their jobs, beside one that computes.
+  def test_of_jobs_that_waited_it_tells_and_not_of_their_threads
+    pool = thread("sidekiq.default/processor", running: 1.0, ready: 2.0, suspended: 400.0, caused: 0.1, count: 10)
+    crunch = thread("crunch", running: 9.0, caused: 1.9)
+    jobs = { job: { running: 0.9, ready: 1.9, suspended: 1.2, wait: { count: 300, p50: 0.001, p99: 0.1, max: 0.2 } } }
+    text = summary([pool, crunch], policy: :observe, ready: 2.0, work: jobs)
+
+    assert_match(/^  jobs: running 900 ms, ready 1\.90 s, suspended 1\.20 s; waits in each: 300, p50 1\.00 ms, p99 100 ms, max 200 ms$/, text)
+    assert_includes text, "Jobs waited 48 % of their time for the GVL (1.90 s of 4.00 s, half of them for 1.00 ms or less); crunch kept others waiting most (1.90 s); " \
+                          "--policy fair would let those that compute little go first.\n"
+    assert_includes summary([pool, crunch], ready: 2.0, work: jobs), "crunch kept others waiting most (1.90 s).#{UNDER_FAIR}"
+  end
+
+  def test_of_works_it_does_not_tell_where_others_did_the_waiting
+    io = thread("io", running: 0.1, ready: 4.0, suspended: 1.0, caused: 0.0)
+    works = { request: { running: 0.9, ready: 0.3, suspended: 1.2, wait: { count: 9, p50: 0.01, p99: 0.2, max: 0.2 } } }
+
+    assert_match(/^io waited /, summary([io, thread("busy", caused: 4.0)], policy: :observe, ready: 4.5, work: works))
+  end
+
+  def test_requests_that_only_compute_take_turns
+    pool = Array.new(3) { |i| thread("tp #{i}", running: 5.0, ready: 10.0, suspended: 0.1, caused: 10.0) }
+    works = { request: { running: 15.0, ready: 30.0, suspended: 0.3, wait: { count: 99, p50: 0.3, p99: 0.9, max: 0.9 } } }
+
+    assert_match(/^Only CPU-bound threads waited, and for one another \(requests: 66 % of their time\): /, summary(pool, ready: 30.0, work: works))
+    pool[0][:suspended] = 5.0 # idle, or blocks
+    assert_match(/^Requests waited 66 % of their time .*; --policy fair would let those that compute little go first\.$/, summary(pool, policy: :observe, ready: 30.0, work: works))
+  end
+
   def test_nobody_waited
     assert_match(/^Nobody waited to speak of: 20\.0 ms /, summary([thread("main", ready: 0.004, suspended: 0.1)]))
     assert_match(/^Nobody waited: /, summary([thread("main")], wait: NONE))
@@ -259,11 +288,11 @@ class SummaryTest < Minitest::Test
   private
 
   def summary(threads, policy: :fair, cpu_s: 1.0, ready: 0.02, batch: 1.0, late: 0.0, wait: { count: 7, p50: 20e-6, p99: 900e-6, max: 0.1 }, notices: [],
-              quota: nil, many_to_many: false)
+              quota: nil, many_to_many: false, work: {})
     process = { running: 1.0, running_batch: batch, ready: ready, suspended: 5.0, wait: wait, hold: NONE,
                 switches: { voluntary: 5, preempted: 2 }, preemptions: 3, parks: 4, park_timeouts: 0, retries: 6,
                 threads: threads.size }
-    stats = { policy: policy, preempt: :signal, quantum_ms: 100.0, wall: 12.34, process: process, threads: threads,
+    stats = { policy: policy, preempt: :signal, quantum_ms: 100.0, wall: 12.34, process: process, work: work, threads: threads,
               blame: { samples: 9, weight: 0.9, late: late, folded: 0, stacks: [] } }
     Headway::Summary.new(stats, cpu_s: cpu_s, quota: quota, notices: notices, many_to_many: many_to_many, pid: 42, program: "/srv/app.rb", ruby: "3.4.1").to_s
   end

@@ -135,7 +135,29 @@ ended_array(void)
     return rows;
 }
 
-/* Native.snapshot(threads) -> { wall:, process: {…}, threads: [{…} or nil, in the order given], ended: [{…}] } */
+/* { request: {…}, job: {…} }: those of which there were any */
+static VALUE
+works_hash(void)
+{
+    VALUE kinds = rb_hash_new();
+    for (int kind = 0; kind < HW_WORK_KINDS; kind++) {
+        uint64_t time_ns[HW_STATE_COUNT];
+        pthread_mutex_lock(&hw_runtime.lock);
+        memcpy(time_ns, hw_runtime.works[kind].time_ns, sizeof(time_ns));
+        struct hw_spread wait = hw_spread_of(&hw_runtime.works[kind].wait);
+        pthread_mutex_unlock(&hw_runtime.lock);
+        if (wait.count == 0) continue;
+        VALUE hash = rb_hash_new();
+#define EACH(name, label) hw_set(hash, label, hw_seconds(time_ns[HW_##name]));
+        HW_STATES(EACH)
+#undef EACH
+        hw_set(hash, "wait", durations_hash(&wait));
+        hw_set(kinds, hw_work_labels[kind], hash);
+    }
+    return kinds;
+}
+
+/* Native.snapshot(threads) -> { wall:, process: {…}, work: {…}, threads: [{…} or nil, in the order given], ended: [{…}] } */
 static VALUE
 snapshot(VALUE self, VALUE threads)
 {
@@ -143,6 +165,7 @@ snapshot(VALUE self, VALUE threads)
     VALUE hash = rb_hash_new();
     hw_set(hash, "wall", hw_seconds(hw_now_ns() - hw_runtime.started_ns));
     hw_set(hash, "process", process_hash());
+    hw_set(hash, "work", works_hash());
     VALUE rows = rb_ary_new_capa(RARRAY_LEN(threads));
     for (long i = 0; i < RARRAY_LEN(threads); i++) rb_ary_push(rows, thread_hash(RARRAY_AREF(threads, i)));
     hw_set(hash, "threads", rows);

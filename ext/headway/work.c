@@ -158,6 +158,21 @@ give_back(VALUE self)
     if (inner == self) rb_thread_local_aset(thread, current_work, work_of(self)->outer);
 }
 
+/* What is part of another is counted with that; and the time of fibers that share a thread is nobody's. */
+static bool
+counts(const struct work *work)
+{
+    return work->measured && !work->shared && NIL_P(work->outer);
+}
+
+static void
+count(VALUE self, const struct work *work)
+{
+    uint64_t time_ns[HW_STATE_COUNT];
+    hw_work_times(self, time_ns);
+    hw_runtime_count_work(&hw_runtime, work->kind == job ? HW_JOB : HW_REQUEST, time_ns);
+}
+
 /* conclude(error or nil) -> whether it wasn't finished yet */
 static VALUE
 conclude(VALUE self, VALUE error)
@@ -169,6 +184,7 @@ conclude(VALUE self, VALUE error)
     work->wall_ns = now - work->started_ns;
     work->finished = true;
     work->answering = false;
+    if (counts(work)) count(self, work);
     RB_OBJ_WRITE(self, &work->error, error);
     give_back(self);
     work->outer = work->thread = Qnil;

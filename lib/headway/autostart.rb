@@ -136,7 +136,7 @@ module Headway
         return [] if ENV["HEADWAY_RECORD"]
 
         kinds = []
-        kinds << "what requests and jobs did" unless Headway.autoload?(:Work)
+        kinds << "which requests and jobs waited, and behind what code" unless Headway.autoload?(:Work)
         kinds << "what kept an event loop" if defined?(::Async::Scheduler) || !Headway.autoload?(:FiberScheduler)
         kinds.map { |kind| "#{kind}, a recording tells: --record FILE" }
       end

@@ -40,7 +40,7 @@ module Headway
       snapshot = Native.snapshot(threads)
       {
         policy: @headway.policy, preempt: @headway.preempt, quantum_ms: @headway.quantum_ms, wall: snapshot[:wall],
-        process: snapshot[:process].merge(threads: snapshot[:threads].compact.size),
+        process: snapshot[:process].merge(threads: snapshot[:threads].compact.size), work: snapshot[:work],
         threads: self.class.living(threads, snapshot[:threads]) + ended(snapshot[:ended]), blame: self.class.blame
       }
     end

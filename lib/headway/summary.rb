@@ -53,7 +53,14 @@ module Headway
        "  waits: #{spread(@process[:wait])}; holds: #{spread(@process[:hold])}",
        "  switches: #{switches[:voluntary]} voluntary, #{switches[:preempted]} preempted; " \
        "preemptions #{@process[:preemptions]}, parks #{@process[:parks]}, " \
-       "timed-out parks #{@process[:park_timeouts]}, retries #{@process[:retries]}"]
+       "timed-out parks #{@process[:park_timeouts]}, retries #{@process[:retries]}", *work_lines]
+    end
+
+    def work_lines
+      @stats[:work].map do |kind, works|
+        times = %i[running ready suspended].map { |state| "#{state} #{Text.duration(works[state])}" }
+        "  #{kind}s: #{times.join(", ")}; waits in each: #{spread(works[:wait])}"
+      end
     end
 
     def spread(figures)

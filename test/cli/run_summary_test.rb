@@ -35,7 +35,7 @@ class RunSummaryTest < Minitest::Test
   # Requests are on one thread of a pool after the other, and a fiber that keeps its loop keeps no thread waiting.
   def test_it_says_what_only_a_recording_tells
     { "what kept an event loop" => ["Fiber.set_scheduler(Headway::FiberScheduler.new)", *("require 'async'; Sync { sleep 0.001 }" if RUBY_VERSION >= "3.4")],
-      "what requests and jobs did" => ["Headway::Work.start(:job, 'Sync').finish"] }.each do |what, codes|
+      "which requests and jobs waited, and behind what code" => ["Headway::Work.start(:job, 'Sync').finish"] }.each do |what, codes|
       codes.each do |code|
         assert_operator headway_ruby("require 'headway'; #{code}", "--summary").err, :end_with?, "Note: #{what}, a recording tells: --record FILE\n"
       end

@@ -156,6 +156,34 @@ class AccountTest < Harness::TrapTest
     end
   end
 
+  def test_the_statistics_sum_works_up
+    with_headway(:observe) do
+      assert_empty Headway.stats[:work]
+      works = Array.new(3) { |i| Headway::Work.start(i.zero? ? :request : :job).tap { sleep 0.002 }.tap(&:finish) }
+      outer = Headway::Work.start(:request)
+      Headway::Work.start(:job).finish # part of the other
+      outer.tap(&:finish).finish # which ends but once
+      sums = Headway.stats[:work]
+
+      assert_equal({ request: 2, job: 2 }, sums.transform_values { |sum| sum[:wait][:count] })
+      assert_equal works.drop(1).sum(&:suspended).round(6), sums[:job][:suspended].round(6)
+      assert_equal works.drop(1).map(&:waiting).max.round(6), sums[:job][:wait][:max].round(6)
+      child = fork { exit! Headway.stats[:work].empty? }
+      assert_predicate Process.wait2(child).last, :success?
+    end
+    with_headway(:observe) { assert_empty Headway.stats[:work] }
+  end
+
+  def test_fibers_that_share_a_thread_have_no_part_in_the_sums
+    with_headway(:observe) do
+      Thread.new do
+        Fiber.set_scheduler(Headway::FiberScheduler.new)
+        Fiber.schedule { Headway::Work.start(:request).finish }
+      end.join
+      assert_empty Headway.stats[:work]
+    end
+  end
+
   def test_a_work_is_a_request_or_a_job
     [nil, "job", :mail].each do |kind|
       error = assert_raises(ArgumentError) { Headway::Work.start(kind, "x") }

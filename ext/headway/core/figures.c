@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-static struct hw_spread
-durations_of(const struct hw_histogram *histogram)
+struct hw_spread
+hw_spread_of(const struct hw_histogram *histogram)
 {
     return (struct hw_spread){
         .count = histogram->count,
@@ -19,8 +19,8 @@ hw_figures_of(const struct hw_account *account)
     struct hw_figures figures = {
         .voluntary = account->voluntary,
         .preempted = account->preempted,
-        .wait = durations_of(&account->wait),
-        .hold = durations_of(&account->hold),
+        .wait = hw_spread_of(&account->wait),
+        .hold = hw_spread_of(&account->hold),
     };
     memcpy(figures.time_ns, account->time_ns, sizeof(figures.time_ns));
     return figures;

@@ -13,6 +13,7 @@ struct hw_figures {
     struct hw_spread wait, hold;
 };
 
+struct hw_spread hw_spread_of(const struct hw_histogram *histogram);
 struct hw_figures hw_figures_of(const struct hw_account *account);
 
 /* Of all threads, those that have ended too, until now. Under the runtime's lock. */

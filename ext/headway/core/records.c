@@ -198,6 +198,22 @@ hw_runtime_ended(struct hw_runtime *rt, const char *name_start, size_t length)
     return ended;
 }
 
+const char *const hw_work_labels[] = {
+#define EACH(name, label) [HW_##name] = label,
+    HW_WORK_KINDS_OF(EACH)
+#undef EACH
+};
+
+void
+hw_runtime_count_work(struct hw_runtime *rt, enum hw_work_kind kind, const uint64_t time_ns[HW_STATE_COUNT])
+{
+    struct hw_works *works = &rt->works[kind];
+    pthread_mutex_lock(&rt->lock);
+    for (int state = 0; state < HW_STATE_COUNT; state++) works->time_ns[state] += time_ns[state];
+    hw_histogram_record(&works->wait, time_ns[HW_READY]);
+    pthread_mutex_unlock(&rt->lock);
+}
+
 void
 hw_runtime_reset_locked(struct hw_runtime *rt, uint64_t now)
 {
@@ -215,6 +231,10 @@ hw_runtime_reset_locked(struct hw_runtime *rt, uint64_t now)
     scheduler->preemptions = scheduler->retries = scheduler->batch_ns = 0;
     scheduler->just_suspended = NULL;
     rt->parks = rt->park_timeouts = 0;
+    for (int kind = 0; kind < HW_WORK_KINDS; kind++) {
+        memset(rt->works[kind].time_ns, 0, sizeof(rt->works[kind].time_ns));
+        hw_histogram_reset(&rt->works[kind].wait);
+    }
     atomic_store_explicit(&rt->pulled, 0, memory_order_relaxed);
     rt->started_ns = now;
 }

@@ -236,6 +236,9 @@ hw_runtime_init(struct hw_runtime *rt, void (*trigger)(void))
     rt->tick_ns = rt->watch_ns = rt->ticker_wake_ns = HW_NEVER;
     rt->spin_ns = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPIN_NS : 0;
     hw_recorder_init(&rt->recorder);
+    for (int kind = 0; kind < HW_WORK_KINDS; kind++) {
+        if (!hw_histogram_init(&rt->works[kind].wait, 2)) return false;
+    }
     return hw_scheduler_init(&rt->scheduler, &hw_policy_default);
 }
 

@@ -47,6 +47,26 @@ enum hw_preempt {
 
 extern const char *const hw_preempt_labels[HW_PREEMPT_COUNT];
 
+/* name, label: pieces of work that the binding tells of once they are done */
+#define HW_WORK_KINDS_OF(EACH)                                                                                                 \
+    EACH(REQUEST, "request")                                                                                                   \
+    EACH(JOB, "job")
+
+enum hw_work_kind {
+#define EACH(name, label) HW_##name,
+    HW_WORK_KINDS_OF(EACH)
+#undef EACH
+    HW_WORK_KINDS
+};
+
+extern const char *const hw_work_labels[HW_WORK_KINDS];
+
+/* What the threads of all works of a kind did meanwhile. */
+struct hw_works {
+    uint64_t time_ns[HW_STATE_COUNT];
+    struct hw_histogram wait; /* of one, in all */
+};
+
 #define HW_OWNED_BITS 8
 
 struct hw_runtime {
@@ -81,6 +101,7 @@ struct hw_runtime {
     uint64_t spin_ns;       /* how long a parking thread spins first; 0 on one core */
     uint64_t started_ns;
     uint64_t parks, park_timeouts;
+    struct hw_works works[HW_WORK_KINDS];
     atomic_ullong pulled;   /* how often */
     bool signal_lost;       /* somebody replaced our handler: preemption polls since */
 #ifdef HW_TEST
@@ -107,6 +128,9 @@ void hw_runtime_discard(struct hw_runtime *runtime, struct hw_thread *thread);
 
 /* Where the account of a thread with this name goes when it ends; names beyond a bound share one. Called with the GVL. */
 struct hw_ended *hw_runtime_ended(struct hw_runtime *runtime, const char *name, size_t length);
+
+/* A request or a job is finished, of which its thread did that. */
+void hw_runtime_count_work(struct hw_runtime *runtime, enum hw_work_kind kind, const uint64_t time_ns[HW_STATE_COUNT]);
 
 /* All times, counts and histograms start at zero again. */
 void hw_runtime_reset(struct hw_runtime *runtime);

@@ -92,14 +92,24 @@ module Headway
       def waits
         return "Nobody waited: no thread had to ask for the GVL." if @process[:wait][:count].zero?
 
-        waiters = @threads.select { |thread| waited_share(thread) >= SLIGHT && thread[:ready] >= SLIGHT_S && !waking?(thread) }
+        waiters = (works || @threads).select { |row| waited_share(row) >= SLIGHT && row[:ready] >= SLIGHT_S && !waking?(row) }
         return nobody if waiters.empty?
 
-        blocking = waiters.reject { |thread| cpu_bound?(thread) }
-        beside = Verdict.beside?(blocking, :ready, @process[:ready]) { |thread| waited_share(thread) }
+        blocking = waiters.reject { |row| cpu_bound?(row) }
+        beside = Verdict.beside?(blocking, :ready, @process[:ready]) { |row| waited_share(row) }
         return turns(waiters) if beside && !free?
 
-        waited(Verdict.worst_of(beside ? waiters : blocking, :ready) { |thread| waited_share(thread) })
+        waited(Verdict.worst_of(beside ? waiters : blocking, :ready) { |row| waited_share(row) })
+      end
+
+      # Requests or jobs, if they waited, are what it is about: their threads idle in between, and those that share a row are not told apart.
+      #
+      # @return [Array<Hash>, nil] one row, like a thread's
+      def works
+        kind, works = @stats[:work].max_by { |_, sums| sums[:ready] }
+        return if works.nil? || works[:ready] < MINOR * @process[:ready]
+
+        [works.merge(label: "#{kind.capitalize}s", count: nil)]
       end
 
       def nobody
@@ -107,14 +117,20 @@ module Headway
           "#{Text.duration(@process[:wait][:max])} at most at a time."
       end
 
-      def waited(thread)
-        sentence = "#{Table.label(thread)} waited #{share_of_time(thread)} for the GVL (" \
-                   "#{Text.duration(thread[:ready])} of #{Text.duration(time(thread))})"
+      def waited(row)
+        sentence = "#{label(row)} waited #{share_of_time(row)} for the GVL (#{Text.duration(row[:ready])} of #{Text.duration(time(row))}#{halves(row)})"
         return sentence << "; most waits were with the GVL free, as the system let threads run late." if free?
 
-        sentence << cause(thread)
-        deaf? ? sentence << ". " << NATIVE_CODE << once_heeded(thread) : sentence << remedy(thread)
+        sentence << cause(row)
+        deaf? ? sentence << ". " << NATIVE_CODE << once_heeded(row) : sentence << remedy(row)
       end
+
+      # Under fair few may do all the waiting, and no less of it.
+      def halves(row) = (", half of them for #{Text.duration(row[:wait][:p50])} or less" if them?(row))
+
+      def label(row) = row[:label] || Table.label(row)
+
+      def them?(row) = row.key?(:label)
 
       # Of all waits, what nobody caused. A cause that isn't told apart is unknown, and then so is this.
       def free_s
@@ -143,27 +159,27 @@ module Headway
       end
 
       # Under fair, what is left comes from threads that block too; under the others nobody is let past.
-      def remedy(thread)
-        return "." if little?(thread)
+      def remedy(row)
+        return "." if little?(row)
         return ". #{UNDER_FAIR}" if fair?
         return ". #{BRIEF}" if Verdict.brief?(@process, :running_batch, :running)
 
-        "; --policy fair would let it go first#{many_to_many}."
+        "; --policy fair would let #{them?(row) ? "those that compute little" : "it"} go first#{many_to_many}."
       end
 
-      def once_heeded(thread)
-        fair? || little?(thread) ? "" : " With --policy fair it would go #{ONCE_HEEDED}#{many_to_many}."
+      def once_heeded(row)
+        fair? || little?(row) ? "" : " With --policy fair #{them?(row) ? "those that compute little" : "it"} would go #{ONCE_HEEDED}#{many_to_many}."
       end
 
       def many_to_many = (", but not with M:N threads: unset RUBY_MN_THREADS for it" if @many_to_many)
 
-      def little?(thread) = waited_share(thread) < MUCH || thread[:wait][:max] < LONG_S
+      def little?(row) = waited_share(row) < MUCH || row[:wait][:max] < LONG_S
 
       def fair? = @stats[:policy] == :fair
 
       def turns(waiters)
-        worst = waiters.max_by { |thread| waited_share(thread) }
-        "Only CPU-bound threads waited, and for one another (#{Table.label(worst)}: #{share_of_time(worst)}): " \
+        worst = waiters.max_by { |row| waited_share(row) }
+        "Only CPU-bound threads waited, and for one another (#{them?(worst) ? label(worst).downcase : label(worst)}: #{share_of_time(worst)}): " \
           "one GVL is one CPU, so more such threads gain nothing."
       end
 
@@ -183,17 +199,22 @@ module Headway
 
       def share(part) = "#{Text.thread(part[:name])} (#{Text.duration(part[:seconds])})"
 
-      def cpu_bound?(thread)
-        thread[:batch] || thread[:suspended] < CPU_BOUND * (thread[:running] + thread[:suspended])
+      # Of works the short ones may block and the long ones compute: their threads, which do both, tell more than the sums.
+      def cpu_bound?(row)
+        return @threads.all? { |thread| thread[:ready] < SLIGHT_S || cpu_bound?(thread) } if them?(row)
+
+        row[:batch] || row[:suspended] < CPU_BOUND * (row[:running] + row[:suspended])
       end
 
       def waited_share(thread)
         time(thread).zero? ? 0.0 : thread[:ready] / time(thread)
       end
 
-      def share_of_time(thread) = "#{Text.percent(waited_share(thread))} of its time#{" under load" if idle_for_long?(thread)}"
+      def share_of_time(row)
+        "#{Text.percent(waited_share(row))} of #{them?(row) ? "their" : "its"} time#{" under load" if idle_for_long?(row)}"
+      end
 
-      def time(thread) = idle_for_long?(thread) ? @busy_s : lifetime(thread)
+      def time(row) = idle_for_long?(row) ? @busy_s : lifetime(row)
 
       # Not told of several threads in one row, of which we don't know how many there were at a time.
       def idle_for_long?(thread) = thread[:count] == 1 && @busy_s < BUSY * lifetime(thread)
