@@ -203,20 +203,20 @@ marks_array(const struct hw_analysis *analysis)
     return marks;
 }
 
-/* [[process, the stack's frame ids, for how long work was blocked there], ...] */
+/* [[process, the stack's frame ids, ns], ...] of a name of work */
 static VALUE
-blocks_array(const struct hw_analysis *analysis, const struct hw_analysed_work *work, VALUE processes)
+places_array(const struct hw_analysis *analysis, uint32_t process, const struct hw_number_map *sums, VALUE processes)
 {
-    VALUE blocks = rb_ary_new(), frames = rb_hash_aref(rb_ary_entry(processes, work->process), ID2SYM(rb_intern("frames")));
-    for (uint32_t i = 0; i < work->blocked.slots; i++) {
-        if (!work->blocked.keys[i] || work->blocked.values[i] == 0) continue;
-        VALUE stack = stack_array(&analysis->processes[work->process].tables, (uint32_t)(work->blocked.keys[i] - 1), frames);
-        rb_ary_push(blocks, rb_ary_new_from_args(3, UINT2NUM(work->process), stack, ULL2NUM(work->blocked.values[i])));
+    VALUE places = rb_ary_new(), frames = rb_hash_aref(rb_ary_entry(processes, process), ID2SYM(rb_intern("frames")));
+    for (uint32_t i = 0; i < sums->slots; i++) {
+        if (!sums->keys[i] || sums->values[i] == 0) continue;
+        VALUE stack = stack_array(&analysis->processes[process].tables, (uint32_t)(sums->keys[i] - 1), frames);
+        rb_ary_push(places, rb_ary_new_from_args(3, UINT2NUM(process), stack, ULL2NUM(sums->values[i])));
     }
-    return blocks;
+    return places;
 }
 
-/* [name, count, time, time running, time ready, time computing without the GVL, weight of blame, blocks] */
+/* [name, count, time, time running, time ready, time computing without the GVL, weight of blame, where it was blocked, where it is blamed] */
 static VALUE
 works_array(const struct hw_analysis *analysis, VALUE processes)
 {
@@ -225,9 +225,10 @@ works_array(const struct hw_analysis *analysis, VALUE processes)
         const struct hw_analysed_work *work = &analysis->works[i];
         if (work->count == 0) continue; /* all of it got a better name */
         VALUE name = hw_trace_text(hw_tables_string(&analysis->processes[work->process].tables, work->string));
-        rb_ary_push(works, rb_ary_new_from_args(8, name, ULL2NUM(work->count), ULL2NUM(work->time_ns), ULL2NUM(work->running_ns),
+        rb_ary_push(works, rb_ary_new_from_args(9, name, ULL2NUM(work->count), ULL2NUM(work->time_ns), ULL2NUM(work->running_ns),
                                                 ULL2NUM(work->ready_ns), ULL2NUM(work->computed_ns), ULL2NUM(work->blamed_ns),
-                                                blocks_array(analysis, work, processes)));
+                                                places_array(analysis, work->process, &work->blocked, processes),
+                                                places_array(analysis, work->process, &work->blamed, processes)));
     }
     return works;
 }

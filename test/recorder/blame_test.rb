@@ -43,6 +43,23 @@ class BlameTest < Harness::RecorderTest
   end
 
   # A server's stacks are deep, and new in their leaves all day: the table has the process's life to fill up, and blame goes on.
+  # The same method in two kinds of work that compute, for longer in one of them.
+  def test_work_is_blamed_with_the_stacks_it_was_in
+    measured do
+      trace = recorded(:observe) do
+        beside_io_threads(3) do
+          Thread.new { { "GET /long" => 0.5, "GET /short" => 0.2 }.each { |name, s| Headway.mark(name) { Heavy.grind(s) } } }.join
+        end
+      end
+      long, short = trace[:work].select { |kind| kind[:name].start_with?("GET") }.sort_by { |kind| kind[:name] }.map do |kind|
+        assert_operator kind[:blamed].sum { |stack| stack[:s] }, :<=, kind[:blamed_s] + 1e-6
+        kind[:blamed].sum { |stack| stack[:frames].any? { |frame| trace[:blame][:frames][frame][:method].end_with?("Heavy.grind") } ? stack[:s] : 0.0 }
+      end
+      assert_operator short, :>, 0
+      assert_operator long, :>, short
+    end
+  end
+
   def test_what_is_blamed_once_the_table_is_tight_is_the_programs_own
     with_headway(:fair_signal) do
       beside_io_threads(2, pause: 0.0003) do

@@ -72,7 +72,7 @@ class HeadlineTest < Minitest::Test
   # It is woken a thousand times, 100 µs each.
   def test_waking_is_nothing_to_complain_of
     woken = { name: "woken", segments: [[:ready, 0.0001], [:running, 0.0001], [:suspended, 0.01]] * 1000 }
-    work = [{ name: "GET /", count: 1000, total_s: 1.0, running_s: 0.1, ready_s: 0.1, computed_s: 0.0, blamed_s: 0.0, blocked: [] }]
+    work = [{ name: "GET /", count: 1000, total_s: 1.0, running_s: 0.1, ready_s: 0.1, computed_s: 0.0, blamed_s: 0.0, blocked: [], blamed: [] }]
     trace = MadeTrace.new(threads: [woken, { name: "idle", segments: [[:running, 0.01], [:suspended, 9.0]] }])
 
     assert_match(/\AThe program was idle: /, headline(trace))
@@ -223,7 +223,8 @@ class HeadlineTest < Minitest::Test
   end
 
   WORK = [{ name: "GET /", count: 900, total_s: 10.0, running_s: 0.5, ready_s: 6.0, computed_s: 0.0, blamed_s: 0.1 },
-          { name: "GET /report", count: 20, total_s: 8.0, running_s: 6.0, ready_s: 1.0, computed_s: 0.0, blamed_s: 0.9 }].freeze
+          { name: "GET /report", count: 20, total_s: 8.0, running_s: 6.0, ready_s: 1.0, computed_s: 0.0, blamed_s: 0.9,
+            blamed: [{ frames: [3, 0, 1, 2], s: 0.8 }, { frames: [4, 2], s: 0.1 }] }].freeze
 
   # Threads of a pool are all alike; what they were at is not.
   def test_work_says_more_than_threads
@@ -255,6 +256,9 @@ class HeadlineTest < Minitest::Test
     end
 
     assert_includes said[0.4, 0.3, 0.3], "; 40 % of all waits were behind `Label.part0` (app/label.rb:1), and by kind of work 60 % behind `GET /label`. "
+    work[1][:blamed] = [{ frames: [1], s: 0.3 }, { frames: [0], s: 0.1 }]
+    work[2][:blamed] = [{ frames: [2], s: 0.3 }, { frames: [0], s: 0.3 }]
+    assert_includes said[0.4, 0.3, 0.3], "; 40 % of all waits were behind `Label.part0` (app/label.rb:1), at `GET /label`. "
     assert_includes said[0.2, 0.2, 0.2, 0.2, 0.2], " waiting for the GVL; 60 % of all waits were behind `GET /label`. "
   end
 

@@ -200,6 +200,17 @@ class PageTest < Minitest::Test
     assert_includes text("[data-table='Where work was blocked']"), "Shop#price at Kernel#sleep"
   end
 
+  def test_lists_the_work_that_was_in_a_line
+    frames = [["Array#each", "<cfunc>", 0], ["Report#render", "/srv/app/report.rb", 12], ["Totals.add", "/srv/app/totals.rb", 7]].map { |method, file, line| { method:, file:, line: } }
+    stacks = [[[0, 1], 0.9], [[2], 0.5]].map { |stack, weight_s| { thread: 0, frames: stack, weight_s:, samples: 1 } }
+    row = { count: 2, total_s: 6.0, running_s: 1.0, ready_s: 1.0, computed_s: 0.0, blamed_s: 0.9 }
+    work = [{ **row, name: "GET /report", blamed: [{ frames: [0, 1], s: 0.8 }, { frames: [2], s: 0.1 }] }]
+    open_page(Report::PageFixture.new(work:, blame: { samples: 2, weight_s: 1.4, folded: 0, frames:, stacks: }).tap(&:process).tap { _1.thread("web", [[:running, 1.0]]) })
+
+    assert_equal [["Report#render", "/srv/app/report.rb:12", "GET /report", 0.9], ["Totals.add", "/srv/app/totals.rb:7", "", 0.5]],
+                 rows_of("Lines that held the GVL").map { _1.first(4) }
+  end
+
   def test_hovering_a_wait_names_who_held_the_gvl_and_for_how_long
     open_page(Report::KnownPage.new)
     hover("quiet", 4.5)

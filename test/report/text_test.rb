@@ -78,6 +78,15 @@ class TextTest < Minitest::Test
     end
   end
 
+  def test_a_line_is_told_with_the_work_that_was_in_it
+    stacks = MadeTraces.stalled.to_h[:blame][:stacks].map { |stack| { frames: stack[:frames], s: stack[:weight_s] } }
+    trace = MadeTraces.stalled(work: [WORK[0], { **WORK[1], blamed: [stacks[0], { **stacks[1], s: 0.04 }] }])
+
+    assert_match(/ 900 ms  90 %  Report#render app\/report\.rb:12 \(in Array#each\), at GET \/report\|<b>$/, report(:text, trace))
+    assert_match(/ 100 ms  10 %  Totals\.add app\/totals\.rb:7$/, report(:text, trace))
+    assert_includes report(:markdown, trace), "(in Array#each)`, at `GET /report\\|<b>` | 900 ms | 90 % |\n"
+  end
+
   WORK = [{ name: "GET /", count: 900, total_s: 10.0, running_s: 0.5, ready_s: 6.0, computed_s: 0.0, blamed_s: 0.1 },
           { name: "GET /report|<b>", count: 20, total_s: 8.0, running_s: 6.0, ready_s: 1.0, computed_s: 0.0, blamed_s: 0.9 }].freeze
 

@@ -173,7 +173,7 @@ class TraceTest < TraceCase
     other.events([ms(0), 3, :mark_begin, 2], [ms(9), 3, :mark_end, 2], [ms(9), 3, :mark_name, 1], [ms(10), 3, :mark_begin, 2],
                  [ms(14), 3, :mark_end, 2])
 
-    assert_equal [{ name: "request", count: 1, total_s: 0.065, running_s: 0.01, ready_s: 0.041, computed_s: 0.0, blamed_s: 0.0, blocked: [] }], trace_of(known_trace).to_h[:work]
+    assert_equal [{ name: "request", count: 1, total_s: 0.065, running_s: 0.01, ready_s: 0.041, computed_s: 0.0, blamed_s: 0.0, blocked: [], blamed: [] }], trace_of(known_trace).to_h[:work]
     assert_equal [["request", 2, 0.069, 0.014, 0.041], ["GET /other", 1, 0.009, 0.009, 0.0]],
                  trace_of(known_trace, other.end).to_h[:work].map { |work| work.values_at(:name, :count, :total_s, :running_s, :ready_s) }
   end

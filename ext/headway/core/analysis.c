@@ -39,7 +39,10 @@ hw_analysis_free(struct hw_analysis *analysis)
     free(analysis->threads);
     free(analysis->processes);
     free(analysis->marks);
-    for (uint32_t i = 0; i < analysis->work_count; i++) hw_number_map_free(&analysis->works[i].blocked);
+    for (uint32_t i = 0; i < analysis->work_count; i++) {
+        hw_number_map_free(&analysis->works[i].blocked);
+        hw_number_map_free(&analysis->works[i].blamed);
+    }
     free(analysis->works);
     free(analysis->blames);
     hw_analysis_init(analysis, analysis->lanes);

@@ -33,13 +33,16 @@
 
 #define HW_ANALYSIS_WORKS_MOST 65536 /* names of work, each process's for itself; further ones are left out */
 
-#define HW_BLOCKS_OF_WORK 16 /* stacks of one piece of work; of further ones, the shortest aren't told */
-#define HW_ANALYSIS_BLOCKS_MOST (UINT32_C(1) << 20) /* of a name of work and a stack */
+#define HW_PLACES_OF_WORK 16 /* stacks of one piece of work; of further ones, the shortest aren't told */
+#define HW_ANALYSIS_PLACES_MOST (UINT32_C(1) << 20) /* of a name of work and a stack */
 
-/* Where it was blocked, for how long. */
-struct hw_block {
-    uint32_t stack;
-    uint64_t ns;
+/* Where it was blocked, for how long; or where it was when others waited for it. */
+struct hw_places {
+    uint8_t count;
+    struct {
+        uint32_t stack;
+        uint64_t ns;
+    } at[HW_PLACES_OF_WORK];
 };
 
 /* What a thread is at; with depth 0 what it was at last, done: and the sums below have it. Until then times are as of its begin. */
@@ -48,8 +51,7 @@ struct hw_thread_work {
     uint64_t time_ns, running_ns, ready_ns, computed_ns, blamed_ns;
     bool done;
     bool any; /* it had work */
-    uint8_t block_count;
-    struct hw_block blocks[HW_BLOCKS_OF_WORK];
+    struct hw_places blocked, blamed;
 };
 
 struct hw_analysed_thread {
@@ -125,7 +127,7 @@ struct hw_analysed_work {
     uint32_t process, string;
     uint64_t count, time_ns, running_ns, ready_ns, computed_ns;
     uint64_t blamed_ns; /* weight of the blame samples in it */
-    struct hw_number_map blocked; /* stack -> for how long it was blocked there */
+    struct hw_number_map blocked, blamed; /* stack -> for how long it was blocked there; -> the weight of the samples of it */
 };
 
 struct hw_analysed_blame {
@@ -142,7 +144,7 @@ struct hw_analysis {
     struct hw_analysed_mark *marks;
     struct hw_analysed_work *works;
     struct hw_analysed_blame *blames;
-    uint32_t process_count, thread_count, mark_count, work_count, blame_count, pair_count, block_count;
+    uint32_t process_count, thread_count, mark_count, work_count, blame_count, pair_count, place_count;
     uint32_t thread_capacity, mark_capacity, work_capacity, blame_capacity;
     uint64_t marks_folded;
     uint64_t blame_samples, blame_ns, blames_folded; /* folded: samples beyond HW_ANALYSIS_BLAMES_MOST */

@@ -22,15 +22,21 @@ work_named(struct hw_pass *pass, uint32_t string)
 }
 
 static void
-add_block(struct hw_pass *pass, struct hw_analysed_work *work, uint32_t stack, uint64_t by_ns)
+add_place(struct hw_pass *pass, struct hw_number_map *sums, uint32_t stack, uint64_t by_ns)
 {
-    uint64_t *sum_ns = hw_number_map_find(&work->blocked, stack);
-    if (!sum_ns && pass->analysis->block_count < HW_ANALYSIS_BLOCKS_MOST) {
-        sum_ns = hw_number_map_put(&work->blocked, stack);
-        if (sum_ns) pass->analysis->block_count++;
+    uint64_t *sum_ns = hw_number_map_find(sums, stack);
+    if (!sum_ns && pass->analysis->place_count < HW_ANALYSIS_PLACES_MOST) {
+        sum_ns = hw_number_map_put(sums, stack);
+        if (sum_ns) pass->analysis->place_count++;
         else pass->failed = true;
     }
     if (sum_ns) *sum_ns += by_ns;
+}
+
+static void
+add_places(struct hw_pass *pass, struct hw_number_map *sums, const struct hw_places *places, uint64_t factor)
+{
+    for (unsigned i = 0; i < places->count; i++) add_place(pass, sums, places->at[i].stack, factor * places->at[i].ns);
 }
 
 /* times: 1, or -1 to take it back. */
@@ -46,7 +52,8 @@ count(struct hw_pass *pass, const struct hw_thread_work *done, int times)
     work->ready_ns += factor * done->ready_ns;
     work->computed_ns += factor * done->computed_ns;
     work->blamed_ns += factor * done->blamed_ns;
-    for (unsigned i = 0; i < done->block_count; i++) add_block(pass, work, done->blocks[i].stack, factor * done->blocks[i].ns);
+    add_places(pass, &work->blocked, &done->blocked, factor);
+    add_places(pass, &work->blamed, &done->blamed, factor);
 }
 
 /* Who marks runs; of one that doesn't, as its work ended elsewhere, the wait that is under way is left out. */
@@ -130,17 +137,22 @@ hw_pass_work(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *
     }
 }
 
-/* The one of that stack, else a free one, else the shortest, if this block was longer. */
+/* The one of that stack, else a free one, else the shortest, if this one is longer. */
 static void
-add_to_blocks(struct hw_thread_work *work, uint32_t stack, uint64_t away_ns)
+note_place(struct hw_places *places, uint32_t stack, uint64_t ns)
 {
     unsigned i = 0, least = 0;
-    for (; i < work->block_count && work->blocks[i].stack != stack; i++) {
-        if (work->blocks[i].ns < work->blocks[least].ns) least = i;
+    for (; i < places->count && places->at[i].stack != stack; i++) {
+        if (places->at[i].ns < places->at[least].ns) least = i;
     }
-    if (i < work->block_count) work->blocks[i].ns += away_ns;
-    else if (i < HW_BLOCKS_OF_WORK) work->blocks[work->block_count++] = (struct hw_block){ stack, away_ns };
-    else if (work->blocks[least].ns < away_ns) work->blocks[least] = (struct hw_block){ stack, away_ns };
+    if (i < places->count) {
+        places->at[i].ns += ns;
+        return;
+    }
+    if (places->count < HW_PLACES_OF_WORK) least = places->count++;
+    else if (places->at[least].ns >= ns) return;
+    places->at[least].stack = stack;
+    places->at[least].ns = ns;
 }
 
 /* Of a block that began before the work, what is in it: what the thread, which runs, was neither running nor ready since. */
@@ -153,7 +165,7 @@ hw_pass_blocked(struct hw_pass *pass, uint32_t index, uint32_t stack)
     uint64_t held_ns = running_ns(pass, thread) - work->running_ns + thread->time_ns[HW_READY] - work->ready_ns;
     uint64_t away_ns = hw_earlier_ns(thread->away_ns, hw_elapsed_ns(held_ns, pass->now_ns - work->time_ns));
     thread->away_ns = 0;
-    if (away_ns > 0) add_to_blocks(work, stack, away_ns);
+    if (away_ns > 0) note_place(&work->blocked, stack, away_ns);
 }
 
 void
@@ -164,7 +176,9 @@ hw_pass_end_work(struct hw_pass *pass, uint32_t index)
 }
 
 void
-hw_pass_blame_work(struct hw_analysed_thread *holder, uint64_t weight_ns)
+hw_pass_blame_work(struct hw_analysed_thread *holder, uint32_t stack, uint64_t weight_ns)
 {
-    if (holder->work.depth > 0) holder->work.blamed_ns += weight_ns;
+    if (holder->work.depth == 0 || weight_ns == 0) return;
+    holder->work.blamed_ns += weight_ns;
+    if (stack != UINT32_MAX) note_place(&holder->work.blamed, stack, weight_ns);
 }

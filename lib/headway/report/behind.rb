@@ -11,6 +11,8 @@ module Headway
       FOREIGN = %r{/gems/|/lib/ruby/|/rubygems/}.freeze
       # Functions in C and Ruby's own Ruby have no file.
       NO_FILE = /\A<|\A\z/.freeze
+      # Of a method's or a line's weight.
+      MOSTLY = 0.5
       private_constant :FOREIGN, :NO_FILE
 
       # @param data [Hash] as {Trace#to_h} returns it
@@ -36,6 +38,14 @@ module Headway
 
       # @return [Array(String, Float), nil] the method that held the GVL in most of all waits, and for which share of them
       def method_of_all = parts(weigh(@stacks)).max_by(&:last)
+
+      # @param method [String]
+      # @param kinds [Array<Hash>] the trace's kinds of work
+      # @return [Hash, nil] the kind that was mostly in it while others waited for it
+      def work_in(method, kinds)
+        in_it = ->(stacks, key) { stacks.sum { |stack| method_at(telling(stack)) == method ? stack[key] : 0.0 } }
+        kinds.find { |kind| in_it[kind[:blamed], :s] >= MOSTLY * in_it[@stacks, :weight_s] }
+      end
 
       # @param method [String]
       # @param thread [Hash, nil] who waited behind it; nil: all that did

@@ -153,7 +153,7 @@ module Headway
         return "" unless method || kind
         return "; #{percent(its_part)} of all waits were behind #{Labels.work(kind)}" unless method
 
-        "; #{percent(part)} of all waits were behind #{code(method)}#{culprit(kind, its_part, part) if kind}"
+        "; #{percent(part)} of all waits were behind #{code(method)}#{culprit(method, kind, its_part)}"
       end
 
       # @return [Array(Hash, Float)] the kind of work that held the GVL in most of all waits, and in which share of what was seen of them
@@ -163,10 +163,11 @@ module Headway
         [kind, weight_s.positive? ? kind[:blamed_s] / weight_s : 0.0]
       end
 
-      # What method a kind of work was in isn't told: only where the two are most of all waits they must have met.
-      def culprit(kind, its_part, part)
-        met = its_part + part - 1 >= MOSTLY * part
-        met ? ", at #{Labels.work(kind)}" : ", and by kind of work #{percent(its_part)} behind #{Labels.work(kind)}"
+      # The heaviest kind of work needn't be what the heaviest method was called by.
+      def culprit(method, kind, its_part)
+        caller = @behind.work_in(method, @work) and return ", at #{Labels.work(caller)}"
+
+        ", and by kind of work #{percent(its_part)} behind #{Labels.work(kind)}" if kind
       end
 
       def computes?(kind)

@@ -15,9 +15,7 @@ module Headway
       MOST_METHODS = 10
       # Below this share of the longest, a wait or a line of code is not worth one here.
       MINOR = 0.01
-      # Of a line's time, in one method it calls.
-      MAINLY = 0.5
-      private_constant :MOST_PROCESSES, :MOST_THREADS, :MOST_WORK, :MOST_PAIRS, :MOST_METHODS, :MINOR, :MAINLY
+      private_constant :MOST_PROCESSES, :MOST_THREADS, :MOST_WORK, :MOST_PAIRS, :MOST_METHODS, :MINOR
 
       # @param document [Document]
       def initialize(document)
@@ -70,11 +68,13 @@ module Headway
       end
 
       # @return [Array<Hash>] the very lines of the program that held the GVL while others waited, and what they were calling: :line, :time,
-      #   :share
+      #   :share, and :work, what was mostly in it (nil: nothing was)
       def blame
         all = @data[:blame][:weight_s]
-        longest(called_by_line(@data[:blame][:stacks]) { |stack| stack[:weight_s] }).map do |row|
-          { **row, share: all.positive? ? row[:time] / all : 0.0 }
+        at_work = @data[:work].to_h { |kind| [kind, called_by_line(kind[:blamed]) { |stack| stack[:s] }] }
+        longest(called_by_line(@data[:blame][:stacks]) { |stack| stack[:weight_s] }) do |line, time|
+          kind, = at_work.find { |_, lines| lines[line].values.sum >= Behind::MOSTLY * time }
+          { work: kind && name_of(kind), share: all.positive? ? time / all : 0.0 }
         end
       end
 
@@ -82,8 +82,8 @@ module Headway
       #   what that work spent without the GVL
       def blocked
         rows = @data[:work].flat_map do |kind|
-          longest(called_by_line(kind[:blocked]) { |stack| stack[:s] }).map do |row|
-            { **row, work: kind[:name].empty? ? "work without a name" : Summary::Text.cut(kind[:name]), share: [row[:time] / Elsewhere.seconds(kind), 1.0].min }
+          longest(called_by_line(kind[:blocked]) { |stack| stack[:s] }) do |_, time|
+            { work: name_of(kind), share: [time / Elsewhere.seconds(kind), 1.0].min }
           end
         end
         least = MINOR * (rows.map { |row| row[:time] }.max || 0.0)
@@ -102,20 +102,25 @@ module Headway
         end
       end
 
+      # @yieldparam line [String]
+      # @yieldparam time [Float]
+      # @yieldreturn [Hash] what else there is to tell
       def longest(called)
         times = called.transform_values { |leaves| leaves.values.sum }
         least = MINOR * (times.values.max || 0.0)
         times.select { |_, time| time.positive? && time >= least }.max_by(MOST_METHODS, &:last).map do |line, time|
-          { line: "#{line}#{calling(called[line], time)}", time: time }
+          { line: "#{line}#{calling(called[line], time)}", time: time, **yield(line, time) }
         end
       end
+
+      def name_of(kind) = kind[:name].empty? ? "work without a name" : Summary::Text.cut(kind[:name])
 
       def calling(leaves, time)
         most, its = leaves.max_by(&:last)
         return "" if most.empty?
         return " (in #{most})" if leaves.one?
 
-        its >= MAINLY * time ? " (mostly in #{most})" : " (in #{most} and #{leaves.size - 1} more)"
+        its >= Behind::MOSTLY * time ? " (mostly in #{most})" : " (in #{most} and #{leaves.size - 1} more)"
       end
 
       def spread(figures)

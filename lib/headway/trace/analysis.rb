@@ -176,10 +176,10 @@ module Headway
       # The same name in several processes is one.
       def work(blame)
         rows = @raw[:work].group_by(&:first).map do |name, all|
-          blocks = all.flat_map(&:last)
-          count, *times = all.map { |_, *figures, _| figures }.transpose.map(&:sum)
+          blocked, blamed = [-2, -1].map { |list| blame.places(all.flat_map { |one| one[list] }) }
+          count, *times = all.map { |_, *figures, _, _| figures }.transpose.map(&:sum)
           { name: name, count: count, **%i[total_s running_s ready_s computed_s blamed_s].zip(times.map { |ns| seconds(ns) }).to_h,
-            blocked: blame.blocked(blocks) }
+            blocked: blocked, blamed: blamed }
         end
         rows.sort_by { |row| [-row[:ready_s], -row[:total_s], row[:name]] }
       end

@@ -2,12 +2,12 @@
 
 module Headway
   class Trace
-    # The stacks that held the GVL while others waited, and those in which work was blocked. Frames are numbered over all processes, so
+    # The stacks that held the GVL while others waited, and those in which work was blocked or did so. Frames are numbered over all processes, so
     # that the same line of two workers is one frame, and stacks that come to the same frames are one stack of their thread, or work.
     class Blame
       # Stacks of one name of work: the rest is little, and each has dozens of frames.
-      MOST_BLOCKED = 50
-      private_constant :MOST_BLOCKED
+      MOST_PLACES = 50
+      private_constant :MOST_PLACES
 
       # @param raw [Hash] from Native.analyse
       def initialize(raw)
@@ -17,13 +17,13 @@ module Headway
         @stacks = heaviest_first
       end
 
-      # @param blocks [Array] of one name of work
+      # @param places [Array] of one name of work: where it was blocked, say
       # @return [Array<Hash>] the longest, and longest first
-      def blocked(blocks)
-        sums = blocks.each_with_object(Hash.new(0)) do |(process, frames, ns), all|
+      def places(places)
+        sums = places.each_with_object(Hash.new(0)) do |(process, frames, ns), all|
           all[frames.map { |frame| number(process, frame) }] += ns
         end
-        sums.sort_by { |frames, ns| [-ns, frames] }.first(MOST_BLOCKED).map { |frames, ns| { frames: frames, s: seconds(ns) } }
+        sums.sort_by { |frames, ns| [-ns, frames] }.first(MOST_PLACES).map { |frames, ns| { frames: frames, s: seconds(ns) } }
       end
 
       # With the frames of all that was asked for.

@@ -183,25 +183,41 @@ TEST(where_work_was_blocked)
     hw_analysis_free(&analysis);
 }
 
+/* Thread 2 waits for thread 1, which has two requests of one name, the second of which gets another one in the end, and computes on. */
+TEST(in_which_stacks_work_had_others_wait)
+{
+    ANALYSE(EVENT(100, 1, RESUMED), EVENT(100, 1, MARK_BEGIN, .value = 1), EVENT(110, 2, READY), EVENT(150, 1, BLAME, .value = 7),
+            EVENT(170, 1, BLAME, .value = 8), EVENT(180, 1, BLAME, .value = 7), EVENT(180, 1, MARK_END, .value = 1),
+            EVENT(181, 1, MARK_BEGIN, .value = 1), EVENT(190, 1, BLAME, .value = 7), EVENT(190, 1, MARK_END, .value = 1),
+            EVENT(190, 1, MARK_NAME, .value = 2), EVENT(200, 1, BLAME, .value = 7), EVENT(210, 1, SUSPENDED), EVENT(210, 2, RESUMED));
+    const struct hw_analysed_work *first = &analysis.works[0], *second = &analysis.works[1];
+    CHECK_EQUAL(40 + 20 + 10, first->blamed_ns);
+    CHECK_EQUAL(40 + 10, *hw_number_map_find(&first->blamed, 7));
+    CHECK_EQUAL(20, *hw_number_map_find(&first->blamed, 8));
+    CHECK_EQUAL(10, *hw_number_map_find(&second->blamed, 7));
+    CHECK(hw_number_map_find(&second->blamed, 8) == NULL);
+    hw_analysis_free(&analysis);
+}
+
 /* One after the other, each in another stack, one of them for long; the 17th takes the place of the shortest. */
 TEST(where_work_was_blocked_longest)
 {
-    struct hw_trace_event events[2 + 3 * (HW_BLOCKS_OF_WORK + 2)];
+    struct hw_trace_event events[2 + 3 * (HW_PLACES_OF_WORK + 2)];
     size_t count = 0;
     uint64_t now = 100;
     events[count++] = (struct hw_trace_event)EVENT(now, 1, MARK_BEGIN, .value = 1);
-    for (uint32_t stack = 1; stack <= HW_BLOCKS_OF_WORK + 2; stack++) {
+    for (uint32_t stack = 1; stack <= HW_PLACES_OF_WORK + 2; stack++) {
         events[count++] = (struct hw_trace_event)EVENT(now, 1, SUSPENDED);
-        now += stack == 3 ? 5 : stack == HW_BLOCKS_OF_WORK + 1 ? 1000 : stack == HW_BLOCKS_OF_WORK + 2 ? 1 : 10 + stack;
+        now += stack == 3 ? 5 : stack == HW_PLACES_OF_WORK + 1 ? 1000 : stack == HW_PLACES_OF_WORK + 2 ? 1 : 10 + stack;
         events[count++] = (struct hw_trace_event)EVENT(now, 1, RESUMED);
         events[count++] = (struct hw_trace_event)EVENT(now, 1, BLOCKED, .value = stack);
     }
     events[count++] = (struct hw_trace_event)EVENT(now, 1, MARK_END, .value = 1);
     analyse_events(events, count, true);
     const struct hw_number_map *blocked = &analysis.works[0].blocked;
-    CHECK_EQUAL(1000, *hw_number_map_find(blocked, HW_BLOCKS_OF_WORK + 1));
+    CHECK_EQUAL(1000, *hw_number_map_find(blocked, HW_PLACES_OF_WORK + 1));
     CHECK_EQUAL(11, *hw_number_map_find(blocked, 1));
-    CHECK(hw_number_map_find(blocked, 3) == NULL && hw_number_map_find(blocked, HW_BLOCKS_OF_WORK + 2) == NULL);
+    CHECK(hw_number_map_find(blocked, 3) == NULL && hw_number_map_find(blocked, HW_PLACES_OF_WORK + 2) == NULL);
     hw_analysis_free(&analysis);
 }
 
@@ -454,6 +470,7 @@ TESTS(NAMED(a_wait_is_split_among_those_who_held_the_gvl), NAMED(a_hold_off_the_
       NAMED(blame_is_late_when_one_waited_long_for_it_however_many_did),
       NAMED(marks_nest_and_end_with_their_thread), NAMED(marks_beyond_the_limit_are_folded),
       NAMED(work_is_what_outermost_marks_say), NAMED(a_part_is_a_mark_and_no_work),
+      NAMED(in_which_stacks_work_had_others_wait),
       NAMED(what_threads_ran_beyond_their_burst), NAMED(where_work_was_blocked), NAMED(where_work_was_blocked_longest),
       NAMED(work_was_blocked_no_longer_than_it_was_without_the_gvl), NAMED(what_came_since_work_began_is_told_apart),
       NAMED(how_many_threads_were_at_work_at_once), NAMED(what_work_computed_without_the_gvl),
