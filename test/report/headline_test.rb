@@ -224,7 +224,7 @@ class HeadlineTest < Minitest::Test
 
   WORK = [{ name: "GET /", count: 900, total_s: 10.0, running_s: 0.5, ready_s: 6.0, computed_s: 0.0, blamed_s: 0.1 },
           { name: "GET /report", count: 20, total_s: 8.0, running_s: 6.0, ready_s: 1.0, computed_s: 0.0, blamed_s: 0.9,
-            blamed: [{ frames: [3, 0, 1, 2], s: 0.8 }, { frames: [4, 2], s: 0.1 }] }].freeze
+            blamed: [{ frames: [3, 0, 1, 2], s: 0.88 }, { frames: [4, 2], s: 0.02 }] }].freeze
 
   # Threads of a pool are all alike; what they were at is not.
   def test_work_says_more_than_threads
@@ -258,7 +258,7 @@ class HeadlineTest < Minitest::Test
     assert_includes said[0.4, 0.3, 0.3], "; 40 % of all waits were behind `Label.part0` (app/label.rb:1), and by kind of work 60 % behind `GET /label`. "
     work[1][:blamed] = [{ frames: [1], s: 0.3 }, { frames: [0], s: 0.1 }]
     work[2][:blamed] = [{ frames: [2], s: 0.3 }, { frames: [0], s: 0.3 }]
-    assert_includes said[0.4, 0.3, 0.3], "; 40 % of all waits were behind `Label.part0` (app/label.rb:1), at `GET /label`. "
+    assert_includes said[0.4, 0.3, 0.3], "; 40 % of all waits were behind `Label.part0` (app/label.rb:1), mostly at `GET /label`. "
     assert_includes said[0.2, 0.2, 0.2, 0.2, 0.2], " waiting for the GVL; 60 % of all waits were behind `GET /label`. "
   end
 

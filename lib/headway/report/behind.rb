@@ -13,7 +13,8 @@ module Headway
       NO_FILE = /\A<|\A\z/.freeze
       # Of a method's or a line's weight.
       MOSTLY = 0.5
-      private_constant :FOREIGN, :NO_FILE
+      NEARLY_ALL = 0.9
+      private_constant :FOREIGN, :NO_FILE, :NEARLY_ALL
 
       # @param data [Hash] as {Trace#to_h} returns it
       def initialize(data)
@@ -41,10 +42,22 @@ module Headway
 
       # @param method [String]
       # @param kinds [Array<Hash>] the trace's kinds of work
-      # @return [Hash, nil] the kind that was mostly in it while others waited for it
-      def work_in(method, kinds)
+      # @return [String, nil] which kind was in it, of the time that others waited for it: "at `GET /`"; nil: no one mostly was
+      def at_work(method, kinds)
         in_it = ->(stacks, key) { stacks.sum { |stack| method_at(telling(stack)) == method ? stack[key] : 0.0 } }
-        kinds.find { |kind| in_it[kind[:blamed], :s] >= MOSTLY * in_it[@stacks, :weight_s] }
+        Behind.at_work(kinds, in_it[@stacks, :weight_s]) { |kind| in_it[kind[:blamed], :s] }&.then { |at, kind| "#{at} #{Labels.work(kind)}" }
+      end
+
+      # @param kinds [Array]
+      # @param all_s [Float] the weight of a method or a line
+      # @yieldreturn [Float] of that, what a kind was in it for
+      # @return [Array(String, Object), nil] "at" or "mostly at", and the kind
+      def self.at_work(kinds, all_s)
+        kinds.each do |kind|
+          its_s = yield kind
+          return [its_s < NEARLY_ALL * all_s ? "mostly at" : "at", kind] if its_s >= MOSTLY * all_s
+        end
+        nil
       end
 
       # @param method [String]

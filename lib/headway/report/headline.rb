@@ -165,7 +165,7 @@ module Headway
 
       # The heaviest kind of work needn't be what the heaviest method was called by.
       def culprit(method, kind, its_part)
-        caller = @behind.work_in(method, @work) and return ", at #{Labels.work(caller)}"
+        at = @behind.at_work(method, @work) and return ", #{at}"
 
         ", and by kind of work #{percent(its_part)} behind #{Labels.work(kind)}" if kind
       end

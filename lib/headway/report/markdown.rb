@@ -75,7 +75,7 @@ module Headway
         return [] if rows.empty?
 
         table(["what held the GVL while others waited", "time", "share"],
-              rows.map { |row| ["#{code(row[:line])}#{", at #{code(row[:work])}" if row[:work]}", time(row[:time]), percent(row[:share])] })
+              rows.map { |row| ["#{code(row[:line])}#{row[:at]&.then { |at, work| ", #{at} #{code(work)}" }}", time(row[:time]), percent(row[:share])] })
       end
 
       def notes

@@ -68,13 +68,13 @@ module Headway
       end
 
       # @return [Array<Hash>] the very lines of the program that held the GVL while others waited, and what they were calling: :line, :time,
-      #   :share, and :work, what was mostly in it (nil: nothing was)
+      #   :share, and :at, "at" or "mostly at" and the name of the work that was in it; nil: none mostly was
       def blame
         all = @data[:blame][:weight_s]
-        at_work = @data[:work].to_h { |kind| [kind, called_by_line(kind[:blamed]) { |stack| stack[:s] }] }
+        kinds = @data[:work].map { |kind| [kind, called_by_line(kind[:blamed]) { |stack| stack[:s] }] }
         longest(called_by_line(@data[:blame][:stacks]) { |stack| stack[:weight_s] }) do |line, time|
-          kind, = at_work.find { |_, lines| lines[line].values.sum >= Behind::MOSTLY * time }
-          { work: kind && name_of(kind), share: all.positive? ? time / all : 0.0 }
+          at, (kind,) = Behind.at_work(kinds, time) { |_, lines| lines[line].values.sum }
+          { at: at && [at, name_of(kind)], share: all.positive? ? time / all : 0.0 }
         end
       end
 

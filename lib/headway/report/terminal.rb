@@ -68,7 +68,7 @@ module Headway
 
       def blame
         list("What held the GVL while others waited", @rows.blame) do |row|
-          [time(row[:time]), percent(row[:share]), text("#{row[:line]}#{", at #{row[:work]}" if row[:work]}", 160)]
+          [time(row[:time]), percent(row[:share]), text([row[:line], row[:at]&.join(" ")].compact.join(", "), 160)]
         end
       end
 
