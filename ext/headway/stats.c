@@ -18,11 +18,17 @@ durations_hash(const struct hw_spread *durations)
 }
 
 static void
-set_account(VALUE hash, const struct hw_figures *copy)
+set_times(VALUE hash, const struct hw_figures *copy)
 {
 #define EACH(name, label) hw_set(hash, label, hw_seconds(copy->time_ns[HW_##name]));
     HW_STATES(EACH)
 #undef EACH
+}
+
+static void
+set_account(VALUE hash, const struct hw_figures *copy)
+{
+    set_times(hash, copy);
     hw_set(hash, "wait", durations_hash(&copy->wait));
     hw_set(hash, "hold", durations_hash(&copy->hold));
     VALUE switches = rb_hash_new();
@@ -96,8 +102,9 @@ process_hash(void)
 {
     struct hw_scheduler *scheduler = &hw_runtime.scheduler;
     pthread_mutex_lock(&hw_runtime.lock);
-    struct hw_figures copy = hw_figures_of_all(scheduler, hw_now_ns());
-    uint64_t batch_ns = hw_scheduler_batch_ns(scheduler, hw_now_ns());
+    uint64_t now = hw_now_ns();
+    struct hw_figures copy = hw_figures_of_all(scheduler, now);
+    uint64_t batch_ns = hw_scheduler_batch_ns(scheduler, now);
     unsigned living = scheduler->living;
     uint64_t preemptions = scheduler->preemptions, retries = scheduler->retries;
     uint64_t parks = hw_runtime.parks, park_timeouts = hw_runtime.park_timeouts;
@@ -141,17 +148,11 @@ works_hash(void)
 {
     VALUE kinds = rb_hash_new();
     for (int kind = 0; kind < HW_WORK_KINDS; kind++) {
-        uint64_t time_ns[HW_STATE_COUNT];
-        pthread_mutex_lock(&hw_runtime.lock);
-        memcpy(time_ns, hw_runtime.works[kind].time_ns, sizeof(time_ns));
-        struct hw_spread wait = hw_spread_of(&hw_runtime.works[kind].wait);
-        pthread_mutex_unlock(&hw_runtime.lock);
-        if (wait.count == 0) continue;
+        struct hw_figures works = hw_runtime_works(&hw_runtime, (enum hw_work_kind)kind);
+        if (works.wait.count == 0) continue;
         VALUE hash = rb_hash_new();
-#define EACH(name, label) hw_set(hash, label, hw_seconds(time_ns[HW_##name]));
-        HW_STATES(EACH)
-#undef EACH
-        hw_set(hash, "wait", durations_hash(&wait));
+        set_times(hash, &works);
+        hw_set(hash, "wait", durations_hash(&works.wait));
         hw_set(kinds, hw_work_labels[kind], hash);
     }
     return kinds;

@@ -133,6 +133,35 @@ class TopTest < Minitest::Test
     assert_equal({ count: 0, p50: nil, p99: nil, max: nil }, Headway::CLI::Top::Sample.new({ **now, wall: 2 }, Headway::CLI::Top::Sample.new(now)).waits)
   end
 
+  def test_requests_and_jobs_of_an_interval
+    program = program(<<~RUBY)
+      require "headway"
+      Thread.new { loop { Headway::Work.start(:request).tap { sleep 0.005 }.finish } }
+      Headway::Work.start(:job).finish
+      sleep 0.01 until Headway.stats[:work].size == 2
+      ready
+      sleep
+    RUBY
+    assert_match(/^since Headway started: [\d.]+ requests\/s, which waited for the GVL for \d+ % of their time; [\d.]+ jobs\/s, which /, top(program.pid.to_s).out)
+    stats = JSON.parse(top("--json", program.pid.to_s).out)
+    assert_equal 1, stats["work"]["job"]["wait"]["count"]
+    assert_operator stats["work"]["request"]["suspended"], :>, 0
+  end
+
+  def test_works_of_an_interval_are_those_that_ended_since_the_answer_before
+    require "headway/cli"
+    require "headway/cli/top"
+    require "headway/cli/top/sample"
+    works = ->(count, ready) { { running: count * 0.1, ready: ready, suspended: count * 0.1, wait: { count: count } } }
+    first = Headway::CLI::Top::Sample.new({ pid: 1, wall: 10.0, work: { request: works[100, 30.0] } })
+    now = Headway::CLI::Top::Sample.new({ pid: 1, wall: 12.0, work: { request: works[105, 31.0], job: works[2, 0.0] } }, first)
+
+    assert_equal({ request: { per_s: 10.0, waited: 0.6 } }, first.works)
+    assert_equal({ request: { per_s: 2.5, waited: 0.5 }, job: { per_s: 1.0, waited: 0.0 } }, now.works.transform_values { |one| one.transform_values { |value| value.round(9) } })
+    assert_empty Headway::CLI::Top::Sample.new({ pid: 1, wall: 13, work: now.stats[:work] }, now).works
+    assert_empty Headway::CLI::Top::Sample.new({ pid: 1, wall: 13 }).works, "of an earlier version"
+  end
+
   # -- in a terminal
 
   def test_refreshes_and_quits

@@ -82,13 +82,19 @@ add_durations(struct hw_text *answer, const char *name, const struct hw_spread *
     hw_text_add(answer, "}");
 }
 
-void
-hw_answer_figures(struct hw_text *answer, const struct hw_figures *figures)
+static void
+add_times(struct hw_text *answer, const struct hw_figures *figures)
 {
     for (int state = HW_STATE_COUNT - 1; state >= 0; state--) {
         hw_text_key(answer, hw_state_labels[state]);
         hw_text_fraction(answer, figures->time_ns[state], 9);
     }
+}
+
+void
+hw_answer_figures(struct hw_text *answer, const struct hw_figures *figures)
+{
+    add_times(answer, figures);
     add_durations(answer, "wait", &figures->wait);
     add_durations(answer, "hold", &figures->hold);
     hw_text_add(answer, ",\"switches\":{\"voluntary\":");
@@ -127,7 +133,9 @@ add_totals(struct hw_runtime *rt, struct hw_text *answer)
     uint64_t bounds_ns[HW_WAIT_BUCKETS + 1], at_most[HW_WAIT_BUCKETS + 1];
     for (uint32_t i = 0; i <= HW_WAIT_BUCKETS; i++) bounds_ns[i] = hw_wait_bucket_from_ns(i);
     pthread_mutex_lock(&rt->lock);
-    struct hw_figures figures = hw_figures_of_all(scheduler, hw_now_ns());
+    uint64_t now = hw_now_ns();
+    struct hw_figures figures = hw_figures_of_all(scheduler, now);
+    uint64_t batch_ns = hw_scheduler_batch_ns(scheduler, now);
     hw_histogram_cumulative(&scheduler->account.wait, bounds_ns, HW_WAIT_BUCKETS + 1, at_most);
     struct { const char *name; uint64_t value; } counters[] = {
         { "preemptions", scheduler->preemptions }, { "parks", rt->parks },   { "park_timeouts", rt->park_timeouts },
@@ -137,10 +145,29 @@ add_totals(struct hw_runtime *rt, struct hw_text *answer)
     pthread_mutex_unlock(&rt->lock);
     hw_text_add(answer, ",\"process\":{");
     hw_answer_figures(answer, &figures);
+    hw_text_key(answer, "running_batch");
+    hw_text_fraction(answer, batch_ns, 9);
     add_wait_histogram(answer, bounds_ns, at_most);
     for (size_t i = 0; i < sizeof(counters) / sizeof(*counters); i++) {
         hw_text_key(answer, counters[i].name);
         hw_text_number(answer, counters[i].value);
+    }
+    hw_text_add(answer, "}");
+}
+
+static void
+add_works(struct hw_runtime *rt, struct hw_text *answer)
+{
+    hw_text_key(answer, "work");
+    hw_text_add(answer, "{");
+    for (int kind = 0; kind < HW_WORK_KINDS; kind++) {
+        struct hw_figures works = hw_runtime_works(rt, (enum hw_work_kind)kind);
+        if (works.wait.count == 0) continue;
+        hw_text_key(answer, hw_work_labels[kind]);
+        hw_text_add(answer, "{");
+        add_times(answer, &works);
+        add_durations(answer, "wait", &works.wait);
+        hw_text_add(answer, "}");
     }
     hw_text_add(answer, "}");
 }
@@ -153,6 +180,7 @@ hw_answer_stats(struct hw_control *control, struct hw_text *answer)
     add_settings(control, answer);
     hw_add_recorder(control, answer);
     add_totals(control->runtime, answer);
+    add_works(control->runtime, answer);
     unsigned left_out = hw_answer_threads(control, answer);
     hw_text_key(answer, "threads_left_out");
     hw_text_number(answer, left_out);

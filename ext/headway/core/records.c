@@ -214,6 +214,17 @@ hw_runtime_count_work(struct hw_runtime *rt, enum hw_work_kind kind, const uint6
     pthread_mutex_unlock(&rt->lock);
 }
 
+struct hw_figures
+hw_runtime_works(struct hw_runtime *rt, enum hw_work_kind kind)
+{
+    struct hw_figures figures = { 0 };
+    pthread_mutex_lock(&rt->lock);
+    memcpy(figures.time_ns, rt->works[kind].time_ns, sizeof(figures.time_ns));
+    figures.wait = hw_spread_of(&rt->works[kind].wait);
+    pthread_mutex_unlock(&rt->lock);
+    return figures;
+}
+
 void
 hw_runtime_reset_locked(struct hw_runtime *rt, uint64_t now)
 {

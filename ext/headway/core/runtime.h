@@ -28,6 +28,7 @@
 #define HW_RUNTIME_H
 
 #include "cond.h"
+#include "figures.h"
 #include "recorder.h"
 #include "scheduler.h"
 
@@ -131,6 +132,8 @@ struct hw_ended *hw_runtime_ended(struct hw_runtime *runtime, const char *name, 
 
 /* A request or a job is finished, of which its thread did that. */
 void hw_runtime_count_work(struct hw_runtime *runtime, enum hw_work_kind kind, const uint64_t time_ns[HW_STATE_COUNT]);
+/* Of all that are: no holds, no switches. */
+struct hw_figures hw_runtime_works(struct hw_runtime *runtime, enum hw_work_kind kind);
 
 /* All times, counts and histograms start at zero again. */
 void hw_runtime_reset(struct hw_runtime *runtime);

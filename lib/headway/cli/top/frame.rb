@@ -42,7 +42,7 @@ module Headway
         private
 
         def heading
-          [first_line, settings_line, gvl_line, *waits_line, spread_line, *blame_line].map { |line| Summary::Text.plain(line) }
+          [first_line, settings_line, gvl_line, *works_line, *waits_line, spread_line, *blame_line].map { |line| Summary::Text.plain(line) }
         end
 
         def first_line
@@ -59,6 +59,13 @@ module Headway
         def gvl_line
           format("%s: GVL held %.0f %% of the time, %.2f threads waiting for it, %.0f switches/s, %.0f of them preemptions",
                  @sample.interval? ? span : SINCE, [@sample.running * 100, 100].min, @sample.waiting, @sample.switches, @sample.preempted)
+        end
+
+        def works_line
+          works = @sample.works.map do |kind, sums|
+            format("%.3g %ss/s, which waited for the GVL for %.0f %% of their time", sums[:per_s], kind, 100 * sums[:waited])
+          end
+          works.empty? ? [] : ["#{@sample.interval? ? span : SINCE}: #{works.join("; ")}"]
         end
 
         def span = "in #{Summary::Text.duration(@sample.seconds)}"

@@ -46,6 +46,16 @@ module Headway
           { count: count, p50: percentile(buckets, count * 0.5), p99: percentile(buckets, count * 0.99), max: buckets.last&.at(1) }
         end
 
+        # Requests and jobs that ended.
+        #
+        # @return [Hash] of each kind of which there were: per_s, and the share of their time that they waited for the GVL
+        def works
+          ended = @stats.fetch(:work, {}).keys.to_h { |kind| [kind, work_gain(kind)] }.select { |_, works| works[:count].positive? }
+          ended.transform_values do |works|
+            { per_s: works[:count] / seconds, waited: share(works[:ready], works.values_at(:running, :ready, :suspended).sum) }
+          end
+        end
+
         # @return [Hash, nil] a thread of the answer
         def thread(number)
           @by_number ||= living.to_h { |thread| [thread[:number], thread] }
@@ -98,6 +108,12 @@ module Headway
         def rate(name) = share(positive(gain { |process| process[name] }), seconds)
 
         def switch_rate(name) = share(gain { |process| process[:switches][name] }, seconds)
+
+        def work_gain(kind)
+          now, before = [@stats, @before&.stats].map { |stats| stats&.dig(:work, kind) }
+          gained = %i[running ready suspended].to_h { |state| [state, positive(now[state] - (before ? before[state] : 0))] }
+          gained.merge(count: now[:wait][:count] - (before ? before[:wait][:count] : 0))
+        end
 
         def gain
           yield(@stats[:process]) - (@before ? yield(@before.stats[:process]) : 0)
