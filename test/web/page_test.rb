@@ -18,6 +18,7 @@ class WebPageTest < Minitest::Test
     Headway::Recorder.start(mode: :flight, events: 20_000)
     names = ["<img src=/x>", "<b>\\u00e9&amp;"]
     names.each { |name| Thread.new { Thread.current.name = name; loop { 200_000.times { } if File.exist?("working"); sleep 0.02 } } }
+    Thread.new { loop { work = Headway::Work.start(:job); sleep 0.02; work.finish; sleep 0.1 } }
     sleep 0.05
     Headway.stats
     map("/headway") do
@@ -55,6 +56,11 @@ class WebPageTest < Minitest::Test
   def teardown
     FileUtils.rm_f(File.join(self.class.folder, "working")) if @server
     super
+  end
+
+  def test_it_tells_of_requests_and_jobs
+    visit
+    await("jobs") { text("#headline").match?(/; \d[\d.]* jobs a second wait for it for \d[\d.]*.% of their time\z/) }
   end
 
   def test_it_draws_what_threads_do_and_goes_on

@@ -102,7 +102,7 @@ module Headway
       def told(stats)
         living = stats[:threads].select { |thread| thread[:alive] }
         shown = living.max_by(MOST_THREADS) { |thread| thread[:running] + thread[:ready] }.sort_by { |thread| thread[:number].to_i }
-        stats.slice(:pid, :headway, :ruby, :policy, :preempt, :quantum_ms, :wall, :blame)
+        stats.slice(:pid, :headway, :ruby, :policy, :preempt, :quantum_ms, :wall, :blame, :work)
              .merge(recorder: (stats.dig(:recorder, :mode) unless stats.dig(:recorder, :failure)),
                     command: cut(Control::Processes.command_of(stats[:pid]) || stats[:command]), process: stats[:process].slice(*PROCESS),
                     threads: shown.map { |thread| thread.slice(*THREAD).merge(name: cut(thread[:name])) },

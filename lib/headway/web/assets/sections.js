@@ -33,9 +33,12 @@ export function showHeadline(processes, history) {
   const who = `${plural(processes.length, "process", "processes")}, ${plural(threadsOf(processes), "thread")}`
   const text = !processes.length ? "Nothing to see: no process here runs Headway"
     : ready < 0.005 ? `${who}: nobody waits for the GVL`
-      : `${who}: ${ready.toFixed(2)} wait for the GVL at a time${wait.count ? `, half of the waits take ${duration(wait.p50_s)}` : ""}`
+      : `${who}: ${ready.toFixed(2)} wait for the GVL at a time${wait.count ? `, half of the waits take ${duration(wait.p50_s)}` : ""}${worksOf(processes, history)}`
   whenChanged(byId("headline"), text, () => byId("headline").replaceChildren(...prose(text)))
 }
+
+const worksOf = (processes, history) => history.works(processes, RATES)
+  .map(({ kind, perSecond, waited }) => `; ${digits(perSecond)} ${kind}s a second wait for it for ${percent(waited)} of their time`).join("")
 
 export function showTotals(processes, history) {
   const rates = history.rates(processes, RATES)

@@ -70,6 +70,22 @@ export class History {
     return sums
   }
 
+  // Requests and jobs that ended in the last answers: kind -> how many a second, and the share of their time that they waited for the GVL.
+  works(processes, answers) {
+    const works = new Map()
+    for (const { now, before } of this.stretches(processes, answers)) {
+      for (const [kind, sums] of Object.entries(now.work ?? {})) {
+        const gain = (value) => Math.max(value(sums) - (before?.work?.[kind] ? value(before.work[kind]) : 0), 0)
+        const of = works.get(kind) ?? { perSecond: 0, ready: 0, time: 0 }
+        of.perSecond += gain(({ wait }) => wait.count) / (now.wall - (before?.wall ?? 0))
+        of.ready += gain(({ ready }) => ready)
+        of.time += gain(({ running, ready, suspended }) => running + ready + suspended)
+        works.set(kind, of)
+      }
+    }
+    return [...works].filter(([, { time }]) => time > 0).map(([kind, { perSecond, ready, time }]) => ({ kind, perSecond, waited: ready / time }))
+  }
+
   // The waits of the last answers, as a report's histogram and percentiles.
   waits(processes, answers) {
     const counts = new Map()
