@@ -119,8 +119,27 @@ TEST(a_class_set_by_hand_goes_before_what_was_measured)
     world_end();
 }
 
+/* It would be ahead of who has run for 20 ms, until it has, too. */
+TEST(who_says_that_it_computes_interrupts_nobody_who_does)
+{
+    for (bool says = false;; says = true) {
+        world_start(HW_FAIR);
+        struct hw_thread *first = sleeper(), *other = sleeper();
+        runs(first, MS(50));
+        other->burst_ns = MS(5);
+        other->since_ns = world.now; /* it has not slept that off */
+        if (says) hw_scheduler_set_class(s, other, HW_CLASS_BATCH, world.now);
+        ready(other);
+        CHECK(other->batch && other->at_gate == says);
+        CHECK((world.orders.preempt == first) == !says);
+        world_end();
+        if (says) break;
+    }
+}
+
 TESTS({ "collection", a_collection_makes_nobody_batch }, { "fresh", a_fresh_thread_gives_way_to_nobody_until_it_is_batch },
       { "proven", a_thread_is_fresh_until_it_blocks_and_then_has_the_whole_burst },
       { "naps", a_cpu_bound_thread_that_naps_stays_batch }, { "worker", a_worker_is_interactive_again_soon_after_heavy_work },
       { "class", a_class_set_by_hand_goes_before_what_was_measured },
+      { "says", who_says_that_it_computes_interrupts_nobody_who_does },
       { "stillborn", threads_that_are_never_born_leave_others_their_first_time })

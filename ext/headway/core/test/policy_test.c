@@ -110,6 +110,10 @@ TEST(tiers)
         thread = (struct hw_thread){ .state = HW_RUNNING, .resumed_ns = MS(1000), .burst_from_ns = MS(1000) };
         CHECK_EQUAL(cases[i].tier, hw_policy_tier(&fair, &thread, MS(1000) + MS(cases[i].burst_ms)));
     }
+    for (double burst_ms = 0; burst_ms <= 2000; burst_ms += 100) {
+        struct hw_thread said = { .state = HW_READY, .burst_ns = MS(burst_ms), .set_class = HW_CLASS_BATCH };
+        CHECK_EQUAL(burst_ms < 2000 ? 2 : 3, hw_policy_tier(&fair, &said, MS(5)));
+    }
 }
 
 TEST(sleep_pays_off_a_burst_and_memory_is_short)

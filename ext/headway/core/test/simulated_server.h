@@ -25,6 +25,7 @@ struct serving {
     unsigned light_pieces;
     uint64_t light_ns;        /* of each piece */
     bool exponential;         /* light pieces, not all alike */
+    bool heavy_say_so;        /* with Headway.batch { } */
 };
 
 struct request {
@@ -110,6 +111,10 @@ begins_a_piece(struct actor *actor)
     const struct serving *set = &server.set;
     bool varies = set->exponential && !worker->heavy;
     uint64_t length_ns = worker->heavy ? set->heavy_ns : set->light_ns;
+    if (set->heavy_say_so) {
+        enum hw_class class = worker->heavy ? HW_CLASS_BATCH : HW_CLASS_MEASURED;
+        hw_scheduler_set_class(&world.scheduler, actor->thread, class, world.now);
+    }
     actor->left_ns = (varies ? exponential(&worker->request.seed, (double)length_ns) : length_ns) + (set->connections ? PARSE_NS : 0);
 }
 
