@@ -53,8 +53,6 @@ void hw_blame_init(VALUE native);
 bool hw_blame_prepare(void);    /* with the GVL: false when memory is short */
 void hw_blame_block(struct hw_thread *record); /* in the job, as the next */
 void hw_blame_sample(const struct hw_thread *record, uint64_t weight_ns, uint64_t now); /* in the job */
-void hw_names_ask(void);                   /* with the GVL: in a job, soon, unless there is none to look up */
-void hw_blame_resolve(uint64_t until_ns); /* with the GVL, where objects may be made */
 
 /* record.c */
 void hw_record_init(VALUE headway, VALUE native);

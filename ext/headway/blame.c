@@ -1,12 +1,10 @@
 /* Blame: what the holder was doing while others waited, weighted by their waits.
  *
- * hw_blame_sample runs in the job (yield.c): with the GVL, on the holder. It calls rb_profile_frames, which allocates nothing and
- * checks no interrupts, and puts the stack into a table allocated beforehand. Names are looked up later, by hw_blame_resolve: in Ruby
- * methods, at the end of a thread, and in a job of its own: when the recorder's writer or a client of the control socket found one
- * missing, and at once for a flight recorder, which has no writer, and whose dump may be asked for when nobody runs who could look them
- * up. Until then and after, the table keeps the code its frames stand for alive, and where it is: rb_gc_mark pins.
+ * hw_blame_sample runs in the job (yield.c): with the GVL, on the holder. It calls rb_profile_frames, which checks no interrupts, and puts
+ * the stack into a table allocated beforehand. A code that is met for the first time is looked up there and then: objects are made for its
+ * name, but no method is called.
  *
- * The tables of stacks and strings are changed with the GVL of the main Ractor; threads of others never get here. */
+ * The tables of stacks, strings and codes are changed with the GVL of the main Ractor; threads of others never get here. */
 #include "binding.h"
 #include "feed.h"
 #include "hash.h"
@@ -18,19 +16,154 @@
 struct hw_stacks hw_stacks;
 struct hw_strings hw_strings;
 
+/* Codes. The VM has an entry of its own for a method of an object that was extended, and that entry has the object: kept alive for the life
+ * of the process it would keep all that the object knows, and each would fill the tables anew. So the first code of a name stands for all
+ * of that name. It is kept alive, and where it is: rb_gc_mark pins. */
+#define CODE_TABLE (HW_FRAMES_MOST * 2)
+#define ALIASES 1024
+
+static struct code {
+    VALUE code;
+    uint32_t method, file;
+} *codes; /* of number - 1 */
+static uint32_t *by_code, *by_name, code_count;
+static struct {
+    VALUE code;
+    uint32_t number;
+} aliases[ALIASES]; /* others of a name, until the next collection: then there may be another one at that address */
+
+static bool
+codes_init(void)
+{
+    if (codes) return true;
+    by_code = calloc(CODE_TABLE, sizeof(*by_code));
+    by_name = calloc(CODE_TABLE, sizeof(*by_name));
+    if (by_code && by_name) codes = calloc(HW_FRAMES_MOST, sizeof(*codes));
+    if (codes) return true;
+    free(by_code);
+    free(by_name);
+    return false;
+}
+
 bool
 hw_blame_prepare(void)
 {
+    if (!codes_init()) return false;
     if (hw_strings.table == NULL && !hw_strings_init(&hw_strings)) return false;
     if (hw_stacks.frames == NULL && !hw_stacks_init(&hw_stacks)) return false;
     hw_stacks_reset(&hw_stacks);
     return true;
 }
 
+/* -- codes and their names ---------------------------------------------------------------------------------------------- */
+
+static uint32_t
+string_number(VALUE string)
+{
+    if (!RB_TYPE_P(string, T_STRING)) return hw_strings_number(&hw_strings, "", 0);
+    return hw_strings_number(&hw_strings, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+}
+
+/* What has no name of its own, such as the object whose methods config.ru defines, has another address in each process. */
+static VALUE
+without_addresses(VALUE label)
+{
+    if (!RB_TYPE_P(label, T_STRING)) return label;
+    VALUE copy = rb_str_new(RSTRING_PTR(label), RSTRING_LEN(label));
+    char *to = RSTRING_PTR(copy);
+    for (const char *from = to, *end = RSTRING_END(copy); from < end;) {
+        if (end - from < 3 || memcmp(from, ":0x", 3) != 0) *to++ = *from++;
+        else for (from += 3; from < end && ISXDIGIT(*from);) from++;
+    }
+    rb_str_set_len(copy, to - RSTRING_PTR(copy));
+    RB_GC_GUARD(label);
+    return copy;
+}
+
+static VALUE
+look_up(VALUE data)
+{
+    struct code *found = (struct code *)data;
+    VALUE path = rb_profile_frame_absolute_path(found->code);
+    found->file = string_number(NIL_P(path) ? rb_profile_frame_path(found->code) : path);
+    found->method = string_number(without_addresses(rb_profile_frame_full_label(found->code)));
+    return Qnil;
+}
+
+/* Calls no method, so it neither checks interrupts nor runs the program's code; what may be raised (memory is short, names in encodings
+ * that don't mix) ends here. */
+static struct code
+named(VALUE code)
+{
+    struct code found = { code, string_number(Qnil), HW_STRING_OTHERS };
+    VALUE error = rb_errinfo();
+    int state = 0;
+    rb_protect(look_up, (VALUE)&found, &state);
+    if (state) rb_set_errinfo(error);
+    return found;
+}
+
+static uint32_t
+hash_of(uint64_t value)
+{
+    return (uint32_t)(value * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+}
+
+/* Where its number is, or would be. */
+static uint32_t *
+place_of_code(VALUE code)
+{
+    uint32_t place = hash_of(code) % CODE_TABLE;
+    while (by_code[place] && codes[by_code[place] - 1].code != code) place = (place + 1) % CODE_TABLE;
+    return &by_code[place];
+}
+
+static uint32_t *
+place_of_name(const struct code *named)
+{
+    uint32_t place = hash_of((uint64_t)named->method << 32 | named->file) % CODE_TABLE;
+    for (; by_name[place]; place = (place + 1) % CODE_TABLE) {
+        const struct code *other = &codes[by_name[place] - 1];
+        if (other->method == named->method && other->file == named->file) break;
+    }
+    return &by_name[place];
+}
+
+/* -> its number; 0: there is no room. The code is on somebody's stack, the machine's own too, so that it stays where it is. */
+static uint32_t
+code_number(VALUE code)
+{
+    uint32_t *place = place_of_code(code), alias = hash_of(code) % ALIASES;
+    if (*place) return *place;
+    if (aliases[alias].code == code) return aliases[alias].number;
+    struct code found = named(code);
+    uint32_t *first = place_of_name(&found);
+    if (*first == 0) {
+        if (code_count == HW_FRAMES_MOST) return 0;
+        codes[code_count] = found;
+        return *place = *first = ++code_count;
+    }
+    aliases[alias].code = code;
+    return aliases[alias].number = *first;
+}
+
+static void
+name_frames(void)
+{
+    static uint32_t done;
+    for (; done < hw_stacks.frame_count; done++) {
+        struct hw_blamed_frame *frame = &hw_stacks.frames[done];
+        const struct code *code = frame->code ? &codes[*place_of_code((VALUE)frame->code) - 1] : NULL;
+        frame->file = code ? code->file : HW_STRING_OTHERS;
+        frame->method = code ? code->method : string_number(Qnil);
+    }
+}
+
 /* Ruby's own and other people's code, as Report::Behind has it: a method of the program that called it says more. Allocates nothing. */
 static bool
 is_foreign(VALUE code)
 {
+    if (code == 0) return true;
     static const char *const places[] = { "/gems/", "/lib/ruby/", "/rubygems/" };
     VALUE path = rb_profile_frame_path(code);
     if (!RB_TYPE_P(path, T_STRING) || RSTRING_LEN(path) == 0 || RSTRING_PTR(path)[0] == '<') return true; /* C, Ruby's own Ruby */
@@ -72,13 +205,17 @@ add_stack(VALUE *codes, int *lines, unsigned depth, uint64_t weight_ns)
 static void
 take_stack(const struct hw_thread *record, enum hw_trace_kind kind, uint64_t weight_ns, uint64_t now)
 {
-    static VALUE codes[HW_STACK_DEEPEST]; /* the GVL is held throughout */
-    static int lines[HW_STACK_DEEPEST];
-    int depth = rb_profile_frames(0, HW_STACK_DEEPEST, codes, lines);
-    uint32_t stack = add_stack(codes, lines, depth > 0 ? (unsigned)depth : 0, weight_ns);
+    VALUE frames[HW_STACK_DEEPEST];
+    int lines[HW_STACK_DEEPEST];
+    int depth = rb_profile_frames(0, HW_STACK_DEEPEST, frames, lines);
+    for (int i = 0; i < depth; i++) {
+        uint32_t number = code_number(frames[i]);
+        frames[i] = number ? codes[number - 1].code : 0;
+    }
+    uint32_t stack = add_stack(frames, lines, depth > 0 ? (unsigned)depth : 0, weight_ns);
+    name_frames();
     if (stack) hw_feed_aside(&hw_runtime, kind, record->number, stack, now);
     hw_runtime.recorder.folded = hw_stacks.folded;
-    if (stack && hw_recording(&hw_runtime.recorder) && hw_runtime.recorder.set.flight) hw_names_ask();
 }
 
 /* Whoever was blocked for long checks its interrupts on the way back, in the very call that it blocked in. */
@@ -96,63 +233,7 @@ hw_blame_sample(const struct hw_thread *record, uint64_t weight_ns, uint64_t now
     if (weight_ns > 0) take_stack(record, HW_TRACE_BLAME, weight_ns, now);
 }
 
-/* -- names -------------------------------------------------------------------------------------------------------------- */
-
-static uint32_t
-string_number(VALUE string)
-{
-    if (!RB_TYPE_P(string, T_STRING)) return hw_strings_number(&hw_strings, "", 0);
-    return hw_strings_number(&hw_strings, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
-}
-
-/* What has no name of its own, such as the object whose methods config.ru defines, has another address in each process. */
-static VALUE
-without_addresses(VALUE label)
-{
-    if (!RB_TYPE_P(label, T_STRING)) return label;
-    VALUE copy = rb_str_new(RSTRING_PTR(label), RSTRING_LEN(label));
-    char *to = RSTRING_PTR(copy);
-    for (const char *from = to, *end = RSTRING_END(copy); from < end;) {
-        if (end - from < 3 || memcmp(from, ":0x", 3) != 0) *to++ = *from++;
-        else for (from += 3; from < end && ISXDIGIT(*from);) from++;
-    }
-    rb_str_set_len(copy, to - RSTRING_PTR(copy));
-    RB_GC_GUARD(label);
-    return copy;
-}
-
-struct names {
-    VALUE code;
-    uint32_t method, file;
-};
-
-static VALUE
-look_up(VALUE data)
-{
-    struct names *names = (struct names *)data;
-    VALUE path = rb_profile_frame_absolute_path(names->code);
-    names->file = string_number(NIL_P(path) ? rb_profile_frame_path(names->code) : path);
-    names->method = string_number(without_addresses(rb_profile_frame_full_label(names->code)));
-    return Qnil;
-}
-
-/* With the GVL, where objects may be made. Calls no method, so it neither checks interrupts nor runs the program's code; what
- * may be raised (memory is short, names in encodings that don't mix) ends here. */
-void
-hw_blame_resolve(uint64_t until_ns)
-{
-    static uint32_t resolved;
-    if (hw_stacks.frames == NULL) return;
-    for (; resolved < hw_stacks.frame_count && hw_now_ns() < until_ns; resolved++) {
-        struct names names = { (VALUE)hw_stacks.frames[resolved].code, HW_STRING_OTHERS, string_number(Qnil) };
-        VALUE error = rb_errinfo();
-        int state = 0;
-        if (names.code) rb_protect(look_up, (VALUE)&names, &state);
-        if (state) rb_set_errinfo(error);
-        hw_stacks.frames[resolved].file = names.file;
-        hw_stacks.frames[resolved].method = names.method;
-    }
-}
+/* -- told to Ruby ------------------------------------------------------------------------------------------------------ */
 
 static VALUE
 ruby_string(uint32_t number)
@@ -186,7 +267,6 @@ blame(VALUE self, VALUE most)
 {
     long wanted = NUM2LONG(most);
     uint64_t samples = 0, weight_ns = 0;
-    hw_blame_resolve(HW_NEVER);
     uint32_t count = hw_stacks.stack_count, used = 0;
     VALUE memory;
     uint32_t *order = ALLOCV_N(uint32_t, memory, count + 1);
@@ -215,9 +295,8 @@ blame(VALUE self, VALUE most)
 static void
 mark_codes(void *unused)
 {
-    for (uint32_t i = 0; i < hw_stacks.frame_count; i++) {
-        if (hw_stacks.frames[i].code) rb_gc_mark((VALUE)hw_stacks.frames[i].code);
-    }
+    for (uint32_t i = 0; i < code_count; i++) rb_gc_mark(codes[i].code);
+    memset(aliases, 0, sizeof(aliases));
 }
 
 static const rb_data_type_t keeper_type = { .wrap_struct_name = "Headway::Native/stacks", .function = { .dmark = mark_codes } };

@@ -1,8 +1,8 @@
-/* The control socket's methods, and what its server thread and the recorder's writer need Ruby for: the names of frames, and that switches
- * of fibers are attended to.
+/* The control socket's methods, and what its server thread and the recorder's writer need Ruby for: that switches of fibers are
+ * attended to.
  *
  * on_job: with the GVL, on any thread, POSTPONED_JOB and TRAP masked. It calls no method, so nothing of the program runs and no
- * interrupt is checked, and it ends after JOB_NS: what is left is asked for again. */
+ * interrupt is checked. */
 #include <ruby.h> /* first: it says what is wanted of the system's headers */
 
 #include "binding.h"
@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JOB_NS (1 * HW_NS_PER_MS) /* some 300 frames */
-
 struct hw_control hw_control;
 
 static rb_postponed_job_handle_t job;
@@ -23,10 +21,7 @@ static void
 on_job(void *unused)
 {
     int saved_errno = errno;
-    if (hw_in_main_ractor()) {
-        hw_blame_resolve(hw_now_ns() + JOB_NS);
-        hw_loops_attend();
-    }
+    if (hw_in_main_ractor()) hw_loops_attend();
     errno = saved_errno;
 }
 
@@ -34,12 +29,6 @@ static void
 trigger(void)
 {
     rb_postponed_job_trigger(job);
-}
-
-void
-hw_names_ask(void)
-{
-    hw_teller_ask(&hw_control.teller);
 }
 
 /* Native.control_open(directory, headway, ruby, command, cpus, quota_path) -> nil, or why it can't */

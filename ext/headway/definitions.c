@@ -68,7 +68,6 @@ VALUE
 hw_definitions_gather(void)
 {
     VALUE rows = living_threads(false);
-    hw_blame_resolve(HW_NEVER);
     return rows;
 }
 
@@ -93,7 +92,6 @@ static void
 write_definitions(void)
 {
     VALUE rows = living_threads(true);
-    hw_blame_resolve(HW_NEVER);
     struct hw_buffer *buffer = hw_recorder_definitions(recorder);
     if (streaming()) {
         encode_news(buffer, rows);

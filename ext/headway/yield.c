@@ -22,7 +22,7 @@
  * Where a switch would be fatal. While the VM wakes fibers that wait for one thing, one after the other, nobody else may run
  * (hw_amid_wakeups): the holder is left alone until it is through, which the ticker asks every alone_ns.
  *
- * on_job: with the GVL, on the holder, POSTPONED_JOB and TRAP masked. Doesn't allocate, raise or call a Ruby method.
+ * on_job: with the GVL, on the holder, POSTPONED_JOB and TRAP masked. Doesn't raise or call a Ruby method; makes objects for names alone.
  * park:   without the GVL. unpark: any thread, under the VM's interrupt lock of the parked thread. */
 #include "binding.h"
 

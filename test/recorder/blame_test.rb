@@ -122,6 +122,22 @@ class BlameTest < Harness::RecorderTest
     end
   end
 
+  # As an application's relations are, one for each request: the VM has an entry of its own for a method that an object was extended with.
+  test_under %i[fair_signal observe], "an object that was extended goes when the program is done with it" do
+    beside_io_threads(2) do
+      20.times { Thread.new { Relation.new.extend(Pages).grind(0.02) }.join }
+    end
+    GC.start
+    assert_operator ObjectSpace.each_object(Relation).count, :<=, 5 # one is what the method is known by, and stacks have leftovers
+    assert(Headway.stats[:blame][:stacks].any? { |stack| stack[:frames].any? { |frame| frame[:method] == "#{Pages}#grind" } })
+  end
+
+  Relation = Class.new
+  # What a relation is extended with.
+  module Pages
+    def grind(seconds) = Heavy.grind(seconds)
+  end
+
   # Such as the methods that config.ru defines: the address of their object is another one in each worker.
   test_under [:fair_signal], "what has no name is called the same in every process" do
     nameless = Object.new
