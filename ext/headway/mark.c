@@ -35,17 +35,20 @@ text_if_any(RB_BLOCK_CALL_FUNC_ARGLIST(unused, name))
 static uint32_t
 name_number(VALUE name)
 {
-    static uint32_t names; /* so that marks leave room for frames */
+    static uint32_t names, bytes; /* so that marks leave room for frames */
     if (SYMBOL_P(name)) name = rb_sym2str(name);
     if (!RB_TYPE_P(name, T_STRING)) {
         /* What other threads raise meanwhile, a timeout say, comes after it: it would be taken for an error of to_s. */
         name = rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &held_back, text_if_any, name);
         if (NIL_P(name)) return HW_STRING_OTHERS;
     }
-    if (names > HW_STRINGS_MOST / 4) return hw_strings_find(&hw_strings, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
-    uint32_t before = hw_strings.count;
+    if (names > HW_STRINGS_MOST / 4 || bytes > HW_STRINGS_BYTES / 4) {
+        return hw_strings_find(&hw_strings, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+    }
+    uint32_t before = hw_strings.count, bytes_before = hw_strings.used_bytes;
     uint32_t number = hw_strings_number(&hw_strings, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
     names += hw_strings.count - before;
+    bytes += hw_strings.used_bytes - bytes_before;
     return number;
 }
 

@@ -71,6 +71,18 @@ class RecorderMarkTest < Harness::RecorderTest
     assert_operator names.uniq.size, :>, 1000
   end
 
+  # A query's text, say. What held the GVL would have no name for the life of the process.
+  def test_long_names_leave_room_for_those_of_methods
+    recorded(:fair_signal) do
+      [900, 9].each { |size| 2_000.times { |number| Headway.mark("#{number} #{"x" * size}") } }
+      beside_io_threads(1) { 20.times { Thread.new { grind }.join } }
+      frames = Headway.stats[:blame][:stacks].flat_map { |stack| stack[:frames].map { |frame| frame[:method] } }
+      assert_includes frames, "RecorderMarkTest#grind"
+    end
+  end
+
+  def grind = compute(0.02)
+
   def test_nothing_happens_when_nothing_records
     assert_equal 1, Headway.mark("off") { 1 }
     assert_nil Headway.mark("off")
