@@ -360,6 +360,22 @@ class HeadlineTest < Minitest::Test
                     "#{place}100 % of that in `Pool#take` (app/pool.rb:3); for 4.00 s of it it computed without the GVL."
   end
 
+  # The lock in it is the library's own affair.
+  def test_a_wait_in_a_library_for_another_thread_is_told_as_the_library_s
+    frames = [["Thread::Mutex#sleep", "<cfunc>", 0], ["MonitorMixin::ConditionVariable#wait", "/usr/lib/ruby/3.4.0/monitor.rb", 107],
+              ["block in Pool::Queue#poll", "/srv/gems/pool-1.0/lib/pool.rb", 9], ["Pool#take", "/srv/gems/pool-1.0/lib/pool.rb", 3],
+              ["Shop#price", "/srv/app/shop.rb", 12], ["PG::Connection#exec", "<cfunc>", 0],
+              ["Lock#ns_wait", "/srv/gems/concurrent-ruby-1.3.8/lib/concurrent-ruby/concurrent/synchronization/lock.rb", 4],
+              ["Concurrent::Event#wait", "/srv/gems/concurrent-ruby-1.3.8/lib/concurrent-ruby/concurrent/atomic/event.rb", 5]]
+    frames.map! { |method, file, line| { method: method, file: file, line: line } }
+    { [0, 1, 2, 3, 4] => "Pool::Queue#poll", [0, 1, 4] => "Thread::Mutex#sleep", [0, 1, 4, 2] => "Thread::Mutex#sleep",
+      [5, 2, 3, 4] => "PG::Connection#exec", [0, 6, 7, 4] => "Concurrent::Event#wait" }.each do |stack, call|
+      trace = MadeTraces.single(frames: frames, work: [{ **SLOW, blocked: [{ frames: stack, s: 19.4 }] }])
+
+      assert_operator headline(trace), :end_with?, "100 % of that in `Shop#price` (app/shop.rb:12), at `#{call}`."
+    end
+  end
+
   # As of logins, whose passwords are hashed in native code.
   def test_what_work_computed_without_the_gvl
     login = { **SLOW, name: "POST /login", computed_s: 4.0 }

@@ -211,6 +211,15 @@ class PageTest < Minitest::Test
                  rows_of("Lines that held the GVL").map { _1.first(4) }
   end
 
+  def test_a_wait_in_a_library_for_another_thread_is_told_as_the_library_s
+    frames = [["Thread::Mutex#sleep", "<cfunc>", 0], ["Pool::Queue#poll", "/srv/gems/pool-1.0/lib/pool.rb", 9], ["Shop#price", "/srv/app/shop.rb", 12]]
+    blame = { samples: 0, weight_s: 0.0, folded: 0, frames: frames.map { |method, file, line| { method:, file:, line: } }, stacks: [] }
+    work = [{ name: "GET /", count: 2, total_s: 6.0, running_s: 1.0, ready_s: 1.0, computed_s: 0.0, blamed_s: 0.0, blocked: [{ frames: [0, 1, 2], s: 2.0 }] }]
+    open_page(Report::PageFixture.new(work:, blame:).tap(&:process).tap { _1.thread("web", [[:running, 1.0]]) })
+
+    assert_includes text("[data-table='Where work was blocked']"), "Shop#price at Pool::Queue#poll"
+  end
+
   def test_hovering_a_wait_names_who_held_the_gvl_and_for_how_long
     open_page(Report::KnownPage.new)
     hover("quiet", 4.5)

@@ -14,7 +14,11 @@ module Headway
       # Of a method's or a line's weight.
       MOSTLY = 0.5
       NEARLY_ALL = 0.9
-      private_constant :FOREIGN, :NO_FILE, :NEARLY_ALL
+      # Of what it waits for another thread in, the library that calls it says more, a pool of connections, say. Concurrent-ruby's locks
+      # don't.
+      FOR_A_THREAD = /\A(?:Thread::(?:Mutex|ConditionVariable|Queue|SizedQueue)|Monitor)#/.freeze
+      LIBRARY = %r{/gems/(?!concurrent-ruby-[^/]+/.*/synchronization/)}.freeze
+      private_constant :FOREIGN, :NO_FILE, :NEARLY_ALL, :FOR_A_THREAD, :LIBRARY
 
       # @param data [Hash] as {Trace#to_h} returns it
       def initialize(data)
@@ -108,13 +112,24 @@ module Headway
         filed.find { |frame| !FOREIGN.match?(frame[:file]) } || filed.first || frames.first
       end
 
-      # @return [Hash, nil] the frame that ran or blocked
-      def leaf(stack) = @frames[stack[:frames].first]
+      # @return [Hash, nil] the frame that ran or blocked; of a wait for another thread the library's that waits, if it is one
+      def leaf(stack)
+        return last_of(stack) unless for_a_thread?(stack)
+
+        own = telling(stack)
+        called = stack[:frames].map { |index| @frames[index] }.take_while { |frame| !frame.equal?(own) }
+        called.find { |frame| frame && LIBRARY.match?(frame[:file].to_s) } || last_of(stack)
+      end
+
+      # @return [Boolean] whether it was blocked until another thread does something: gives a lock back, or puts something in a queue
+      def for_a_thread?(stack) = FOR_A_THREAD.match?(last_of(stack).to_h[:method].to_s)
 
       # @return [String] the method of a frame
       def method_at(frame) = frame ? Labels.method_of(frame) : "unknown code"
 
       private
+
+      def last_of(stack) = @frames[stack[:frames].first]
 
       def top(shares, thread)
         what, seconds = shares.max_by(&:last)

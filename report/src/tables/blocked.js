@@ -6,6 +6,9 @@ import { table } from "./table.js"
 
 // As Report::Behind has it: a line of the program that called Ruby's own and other people's code says more.
 const FOREIGN = /^<|\/gems\/|\/lib\/ruby\/|\/rubygems\//
+// And of what it waits for another thread in, the library that calls it; concurrent-ruby's locks say no more.
+const FOR_A_THREAD = /^(Thread::(Mutex|ConditionVariable|Queue|SizedQueue)|Monitor)#/
+const LIBRARY = /\/gems\/(?!concurrent-ruby-[^/]+\/.*\/synchronization\/)/
 
 // Nothing where nothing was.
 export function blockedTable(trace) {
@@ -34,9 +37,14 @@ function rowsOf(work, frames) {
     const own = filed.find((index) => !FOREIGN.test(frames[index].file)) ?? filed[0] ?? stack[0]
     const frame = frames[own]
     if (!frame) continue
-    const row = rows.get(own) ?? { work, frame, seconds: 0, call: own === stack[0] ? null : frames[stack[0]]?.method }
+    const row = rows.get(own) ?? { work, frame, seconds: 0, call: own === stack[0] ? null : frames[leafOf(stack, own, frames)]?.method }
     row.seconds += s
     rows.set(own, row)
   }
   return [...rows.values()]
+}
+
+function leafOf(stack, own, frames) {
+  if (!FOR_A_THREAD.test(frames[stack[0]]?.method)) return stack[0]
+  return stack.slice(0, stack.indexOf(own)).find((index) => LIBRARY.test(frames[index]?.file ?? "")) ?? stack[0]
 }
