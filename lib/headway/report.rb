@@ -15,6 +15,8 @@ module Headway
   #
   # A trace is anything that answers to_h, lanes and gc_lanes as {Trace} does.
   module Report
+    autoload :HeldUp, File.expand_path("report/held_up", __dir__)
+
     # A report that could not be written. Its message is one line.
     class Error < Headway::Error; end
 

@@ -34,13 +34,16 @@ module Headway
       sizes = paths.map { |path| Native::Traces.check(path).then { |size| size.is_a?(Array) ? refuse(path, size) : size } }
       native = Native::Workload.read(paths.zip(sizes))
       refuse(paths.fetch(native.first, paths.first), native) if native.is_a?(Array)
-      new(native)
+      new(native, paths)
     end
 
     def self.refuse(path, answer)
       raise Trace::Error, "#{path}: #{answer.last.empty? ? "not enough memory" : answer.last}"
     end
     private_class_method :new, :refuse
+
+    # @return [Array<String>] the trace's files
+    attr_reader :paths
 
     # @return [Hash] all that was read, times in nanoseconds
     attr_reader :facts
@@ -49,8 +52,9 @@ module Headway
     attr_reader :kinds
 
     # @api private
-    def initialize(native)
+    def initialize(native, paths)
       @native = native
+      @paths = paths
       @facts = native.facts
       @kinds = @facts[:classes].each_with_index.filter_map { |raw, index| kind(raw, index) }
       @kinds.select! { |kind| request_classes.include?(kind.index) }

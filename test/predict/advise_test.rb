@@ -256,7 +256,30 @@ class AdviseTest < PredictCase
     assert_nil json_of("advise", path, "--max-threads", "1", "--cores", "1")["doubt"]
   end
 
-  # Whether they wait inside of Ruby, for a Mutex, or outside, a trace doesn't tell.
+  # However few more there would be, and wherever else the recording gives no reason for doubt.
+  def test_requests_that_wait_for_other_threads_are_not_surely_better_off_with_more_threads
+    held_up = "100 % of the delays are waits for other threads, most of them in `Shop#price` (app/shop.rb:12), at `Thread::Mutex#synchronize`: " \
+              "where that is a lock or a pool of connections, more threads gain nothing"
+    path, asleep = { "mutex" => "Thread::Mutex#synchronize", "sleep" => "Kernel#sleep" }.map do |name, call|
+      write(one_thread(400, blocked_at: call) { [1, 0.2, 100, 0.2] }, name)
+    end
+    object = json_of("advise", path, "--cores", "1", "--max-threads", "2")
+    assert_equal [2, held_up], [object.dig("recommended", "threads"), object["doubt"]]
+    refute_includes object["cautions"], held_up
+    _, out, = run_cli("advise", path, "--cores", "1", "--max-threads", "2")
+    assert_match(/\ATry 1 x 2 stock/, out)
+    assert_includes out, "\nHow sure: unsure, as #{held_up}. With delays as recorded: better than"
+
+    stays = json_of("advise", path, "--cores", "1", "--max-threads", "1")
+    assert_equal [nil, true], [stays["doubt"], stays["cautions"].include?(held_up)]
+    assert_includes json_of("predict", path, "--threads", "2")["cautions"], held_up
+
+    [json_of("advise", asleep, "--cores", "1", "--max-threads", "1"), json_of("predict", asleep, "--threads", "2")].each do |other|
+      assert_empty other["cautions"].grep(/other threads/)
+    end
+  end
+
+  # Stacks tell of waits inside of Ruby, for a Mutex, but not outside.
   def test_where_what_is_waited_for_is_saturated_no_setting_helps
     status, out, = run_cli("advise", write(saturated))
     assert_equal 0, status

@@ -23,8 +23,8 @@ module Headway
         @slos = slos
         @changes = Changes.new(workload, choice.current.setting, choice.recommended.setting)
         @grounds = Predict::Grounds.new(workload)
-        @cautions = [*@grounds.cautions, *full, *queued, *missed]
         @doubt = @grounds.doubt_of(choice.recommended.setting)
+        @cautions = [*@grounds.cautions, *full, *queued, *missed] - [@doubt]
       end
 
       # @return [Hash]

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../predict"
+require_relative "../report"
 
 module Headway
   module Predict
@@ -67,7 +68,7 @@ module Headway
 
       # @return [Array<String>]
       def cautions
-        [unmarked, idle, off_cpu, untold, growing, rare, unnamed, damaged].compact
+        [unmarked, idle, off_cpu, untold, growing, held_up, rare, unnamed, damaged].compact
       end
 
       # @return [Boolean] delays grow as fast as their number: more of them at a time get no more done
@@ -78,6 +79,8 @@ module Headway
       # @param setting [Setting]
       # @return [String, nil] why what is predicted of more threads than were recorded may not come true
       def doubt_of(setting)
+        return held_up if held_up && setting.threads > recorded.threads
+
         more = setting.all_threads > [MANY_MORE * @at_once, recorded.all_threads].max
         return if @ratio || !more || delay_share < MUCH_DELAY
 
@@ -105,6 +108,14 @@ module Headway
       end
 
       private
+
+      # Seen by stacks, whether or not the delays were seen to grow: those beside them may hide it.
+      def held_up
+        return if !@workload.marked? || delay_share < MUCH_DELAY
+        return @held_up if defined?(@held_up)
+
+        @held_up = Report::HeldUp.by(@workload.paths)
+      end
 
       def recorded = @recorded ||= Predict.recorded(@workload)
 
