@@ -80,6 +80,8 @@ class SummaryTest < Minitest::Test
 
     assert_match(/io waited 78 % .*\. No policy shortens that: who has the GVL mostly gives it up by itself within 5 ms\. More processes do\.$/, brief)
     assert_match(/io waited 78 % .*; --policy fair would let it go first\.$/, long)
+    assert_match(/ No policy shortens that: collections of garbage keep the GVL\. More processes do, or less garbage\.$/,
+                 summary(threads, policy: :observe, ready: 4.0, batch: 0.1, gc_s: 0.3))
     assert_includes summary(threads, ready: 4.0, batch: 0.1), UNDER_FAIR
   end
 
@@ -288,13 +290,13 @@ class SummaryTest < Minitest::Test
   private
 
   def summary(threads, policy: :fair, cpu_s: 1.0, ready: 0.02, batch: 1.0, late: 0.0, wait: { count: 7, p50: 20e-6, p99: 900e-6, max: 0.1 }, notices: [],
-              quota: nil, many_to_many: false, work: {})
+              quota: nil, many_to_many: false, work: {}, gc_s: 0.0)
     process = { running: 1.0, running_batch: batch, ready: ready, suspended: 5.0, wait: wait, hold: NONE,
                 switches: { voluntary: 5, preempted: 2 }, preemptions: 3, parks: 4, park_timeouts: 0, retries: 6,
                 threads: threads.size }
     stats = { policy: policy, preempt: :signal, quantum_ms: 100.0, wall: 12.34, process: process, work: work, threads: threads,
               blame: { samples: 9, weight: 0.9, late: late, folded: 0, stacks: [] } }
-    Headway::Summary.new(stats, cpu_s: cpu_s, quota: quota, notices: notices, many_to_many: many_to_many, pid: 42, program: "/srv/app.rb", ruby: "3.4.1").to_s
+    Headway::Summary.new(stats, cpu_s: cpu_s, gc_s: gc_s, quota: quota, notices: notices, many_to_many: many_to_many, pid: 42, program: "/srv/app.rb", ruby: "3.4.1").to_s
   end
 
   def thread(name, running: 1.0, ready: 0.0, suspended: 1.0, count: 1, caused: ready, hold: NONE)

@@ -124,7 +124,7 @@ module Headway
         return unless summary_wanted?(stats, started_in)
 
         cpu_s = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
-        summary = Summary.new(stats, :cpu_s => cpu_s, :quota => @quota && @quota.use, :notices => Headway.notices + untold,
+        summary = Summary.new(stats, :cpu_s => cpu_s, :gc_s => GC.total_time / 1e9, :quota => @quota && @quota.use, :notices => Headway.notices + untold,
                                      :many_to_many => Platform.many_to_many?)
         STDERR.write(summary.to_s(:room => TextWidth.of_terminal(STDERR)))
       rescue IOError, SystemCallError

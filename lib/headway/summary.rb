@@ -15,16 +15,18 @@ module Headway
 
     # @param stats [Hash] as {Headway.stats} returns it
     # @param cpu_s [Float] seconds that the process has computed
+    # @param gc_s [Float] seconds that collections took of that
     # @param quota [Hash, nil] how often a CPU quota was used up, as {Trace#to_h} has it of a process
     # @param notices [Array<String>] what is off, and why
     # @param pid [Integer]
     # @param program [String]
     # @param ruby [String] the Ruby's version
     # @param many_to_many [Boolean] whether threads share native threads
-    def initialize(stats, cpu_s:, quota: nil, notices: [], many_to_many: false, pid: Process.pid, program: $PROGRAM_NAME, ruby: RUBY_VERSION)
+    def initialize(stats, cpu_s:, gc_s: 0.0, quota: nil, notices: [], many_to_many: false, pid: Process.pid, program: $PROGRAM_NAME, ruby: RUBY_VERSION)
       @stats = stats
       @process = stats.fetch(:process)
       @cpu_s = cpu_s
+      @gc_s = gc_s
       @quota = quota
       @notices = notices
       @many_to_many = many_to_many
@@ -35,7 +37,7 @@ module Headway
     # @return [String] lines, the last one ended
     def to_s(room: nil)
       [heading, *process_lines, "", *Table.new(shown, room: room).lines, *hidden, "",
-       Verdict.new(@stats, @cpu_s, quota: @quota, many_to_many: @many_to_many).to_s, *@notices.map { |notice| "Note: #{notice}" }].join("\n") << "\n"
+       Verdict.new(@stats, @cpu_s, gc_s: @gc_s, quota: @quota, many_to_many: @many_to_many).to_s, *@notices.map { |notice| "Note: #{notice}" }].join("\n") << "\n"
     end
 
     private

@@ -246,6 +246,24 @@ class HeadlineTest < Minitest::Test
     assert_match(/ With policy fair it would go first: /, headline(MadeTrace.new(threads: pool[0.008])))
   end
 
+  # What they collect counts to nobody, so that they seem to block soon.
+  def test_collections_of_garbage_give_way_under_no_policy
+    threads = Array.new(8) { |i| { name: "worker-#{i}", start_s: i * 0.006, segments: [[:running, 0.006], [:suspended, 0.006], [:ready, 0.036]] * 10 } }
+    said = ->(gc_s) { headline(MadeTrace.new(threads: threads, gc: [[0, 0.1, 0.1 + gc_s]])) }
+
+    assert_includes said[0.13], " No policy shortens that: collections of garbage keep the GVL. More processes do, or less garbage."
+    assert_includes said[0.11], " No policy shortens that: who has the GVL mostly gives it up by itself within 5 ms. More processes do."
+  end
+
+  # Nor is it said then that they give it up soon.
+  def test_what_heeds_no_interrupt_beside_others_that_block_soon
+    deaf = MadeTraces.stalled.to_h[:blame][:stacks].map { |stack| stack.merge(late_s: 0.8 * stack[:weight_s]) }
+    data = MadeTraces.stalled(stacks: deaf).to_h
+    data[:totals][:batch_s] = 0.1
+
+    assert_operator Headway::Report::Headline.of(data), :end_with?, "a garbage collection, or no processor to run on)."
+  end
+
   # The heaviest method needn't be what the heaviest kind of work was in, which may compute in several; nor need any method be heavy.
   def test_a_method_and_a_kind_of_work_that_need_not_have_met
     frames = Array.new(5) { |i| { method: "Label.part#{i}", file: "/srv/app/label.rb", line: i + 1 } }

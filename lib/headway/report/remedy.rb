@@ -21,7 +21,7 @@ module Headway
         @paths = paths
         @processes = data[:processes]
         @longest_s = data[:totals][:wait][:max_s]
-        @brief = Summary::Verdict.brief?(data[:totals], :batch_s, :running_s)
+        @no_policy = Summary::Verdict.no_policy(*data[:totals].values_at(:batch_s, :gc_s, :running_s))
       end
 
       # @param id [Integer, nil] the waiter's process; nil: work of any
@@ -33,7 +33,7 @@ module Headway
 
         process = process_of(id)
         return " Policy fair is on already: #{asking} says whether more processes help." if fair?(process)
-        return " #{Summary::Verdict::BRIEF}" if @brief
+        return " #{@no_policy}" if @no_policy
 
         if process[:preempt] == "none" # M:N threads
           return " Policy fair would let it go #{ahead}, but not with M:N threads: " \
@@ -56,7 +56,9 @@ module Headway
       def native_code = " #{Summary::Verdict::NATIVE_CODE}"
 
       # @return [String] a sentence on what policy fair gains then; "" under that
-      def once_heeded(id, share) = fair?(process_of(id)) ? "" : sentence(id, share, ahead: Summary::Verdict::ONCE_HEEDED)
+      def once_heeded(id, share)
+        @no_policy || fair?(process_of(id)) ? "" : sentence(id, share, ahead: Summary::Verdict::ONCE_HEEDED)
+      end
 
       # @return [String] who tells how many threads and processes are right
       def asking = "#{"of a recording (--record FILE), " if @paths.empty?}`headway advise #{files}`"

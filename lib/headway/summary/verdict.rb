@@ -26,15 +26,16 @@ module Headway
       CAUSED = 0.5
       # From this share on of what was seen of the waits, that comes first.
       DEAF = 0.5
-      # Of what all ran, what they ran when they had run for 5 ms without blocking: only then fair lets others go first.
+      # Of what all ran, what they ran when they had run for 5 ms without blocking: only then fair lets others go first, and not in the
+      # middle of a collection, which is in none of it.
       BATCH = 0.25
+      BRIEF = "No policy shortens that: who has the GVL mostly gives it up by itself within 5 ms. More processes do."
+      COLLECTING = "No policy shortens that: collections of garbage keep the GVL. More processes do, or less garbage."
       UNDER_FAIR = "Policy fair is on already: of a recording (--record FILE), headway advise FILE says whether more processes help."
-      private_constant :CAUSED, :DEAF, :BATCH, :UNDER_FAIR
+      private_constant :CAUSED, :DEAF, :BATCH, :BRIEF, :COLLECTING, :UNDER_FAIR
       # What a report says then, too.
       NATIVE_CODE = "No policy cuts that short: for 50 ms and longer at a time it heeded no interrupt (native code that keeps the GVL, " \
                     "a garbage collection, or no processor to run on)."
-      # And this, where threads hold the GVL for too short a time to be preempted.
-      BRIEF = "No policy shortens that: who has the GVL mostly gives it up by itself within 5 ms. More processes do."
       # How fair would let a thread go then. CRuby takes 10 ms off a slice for each interrupt that is heeded, so that ten pieces of native
       # code in a row, however long, keep others waiting; under fair it is one.
       ONCE_HEEDED = "after one such time, not after several"
@@ -57,21 +58,27 @@ module Headway
         rows.sum { |row| row[waited] } < MINOR * all_s && rows.all? { |row| share.call(row) < MINOR }
       end
 
-      # @param totals [Hash]
-      # @param batch [Symbol] the key of what all ran as batch threads
-      # @param running [Symbol] and of what they ran
-      # @return [Boolean] whether what was run was mostly too short for fair to let others go first
-      def self.brief?(totals, batch, running) = totals[batch] < BATCH * totals[running]
+      # @param batch_s [Float] what all ran as batch threads
+      # @param gc_s [Float] what collections took
+      # @param running_s [Float] what all ran
+      # @return [String, nil] a sentence, where no policy shortens waits as fair could seldom let others go first
+      def self.no_policy(batch_s, gc_s, running_s)
+        return if batch_s >= BATCH * running_s
+
+        gc_s >= BATCH * running_s ? COLLECTING : BRIEF
+      end
 
       # @param stats [Hash] as {Headway.stats} returns it
       # @param cpu_s [Float] what the process has computed, with the GVL or without
       # @param quota [Hash, nil] (see ProcessorTime.sentence)
+      # @param gc_s [Float] what collections took
       # @param many_to_many [Boolean] whether threads share native threads, so that no policy is possible but observe
-      def initialize(stats, cpu_s, quota: nil, many_to_many: false)
+      def initialize(stats, cpu_s, gc_s: 0.0, quota: nil, many_to_many: false)
         @stats = stats
         @quota = quota
         @many_to_many = many_to_many
         @cpu_s = cpu_s
+        @gc_s = gc_s
         @threads = stats.fetch(:threads)
         @process = stats.fetch(:process)
         @free_s = free_s
@@ -162,14 +169,16 @@ module Headway
       def remedy(row)
         return "." if little?(row)
         return ". #{UNDER_FAIR}" if fair?
-        return ". #{BRIEF}" if Verdict.brief?(@process, :running_batch, :running)
+        return ". #{no_policy}" if no_policy
 
         "; --policy fair would let #{them?(row) ? "those that compute little" : "it"} go first#{many_to_many}."
       end
 
       def once_heeded(row)
-        fair? || little?(row) ? "" : " With --policy fair #{them?(row) ? "those that compute little" : "it"} would go #{ONCE_HEEDED}#{many_to_many}."
+        fair? || little?(row) || no_policy ? "" : " With --policy fair #{them?(row) ? "those that compute little" : "it"} would go #{ONCE_HEEDED}#{many_to_many}."
       end
+
+      def no_policy = Verdict.no_policy(@process[:running_batch], @gc_s, @process[:running])
 
       def many_to_many = (", but not with M:N threads: unset RUBY_MN_THREADS for it" if @many_to_many)
 
