@@ -19,7 +19,7 @@ module Report
       @data = {
         headway: "0.1.0", schema: 1, headline:, wall_s: 0.0, processes: [], totals: {}, wait_histogram: [], threads: [],
         blame: { samples: 0, weight_s: 0.0, folded: 0, frames: [], stacks: [] }, gc: { count: 0, total_s: 0.0, max_s: 0.0 },
-        marks: [], marks_folded: 0, lanes: [], gc_lanes: [], **data
+        marks: [], marks_folded: 0, work: [], lanes: [], gc_lanes: [], **data
       }
       @spans = {}
     end

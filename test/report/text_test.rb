@@ -198,4 +198,19 @@ class TextTest < Minitest::Test
 
     assert_equal 1, trace.analyses
   end
+  def test_a_server_whose_requests_are_not_marked
+    pool = [{ name: "puma srv tp 001", segments: [[:running, 0.1], [:suspended, 0.9]] }]
+    jobs = [{ name: "sidekiq.default/processor", segments: [[:running, 0.1], [:suspended, 0.9]] }]
+    idle = [{ name: "puma srv tp 001", segments: [[:running, 0.01], [:suspended, 0.9]] }, { name: "puma reactor", segments: [[:running, 0.1], [:suspended, 0.9]] }]
+    notes = ->(threads, work = []) { Headway::Report::Notes.of(MadeTrace.new(threads: threads, work: work).to_h) }
+    work = [{ name: "GET /", count: 1, total_s: 0.5, running_s: 0.1, ready_s: 0.0, computed_s: 0.0, blamed_s: 0.0 }]
+
+    [pool, jobs].each do |threads|
+      assert_equal ["no requests or jobs are marked, without which nobody can tell what they waited for: `use Headway::Rack` first in config.ru, or " \
+                    "Headway::Sidekiq.install, marks them; in Rails gem \"headway\" is enough"], notes[threads]
+      assert_empty notes[threads, work]
+    end
+    assert_empty notes[idle]
+  end
+
 end

@@ -10,7 +10,10 @@ module Headway
       LONGEST_NAME = 255
       # Of processes whose traces have no end, each with a sentence of its own.
       MOST_ENDLESS = 3
-      private_constant :LONGEST_NAME, :MOST_ENDLESS
+      # Threads that do a server's requests or jobs, and for how long they run where there are some to speak of.
+      SERVER = /\A(?:puma \D*\d+\z|sidekiq.*processor)/.freeze
+      SERVED_S = 0.05
+      private_constant :LONGEST_NAME, :MOST_ENDLESS, :SERVER, :SERVED_S
 
       # @param data [Hash] as {Trace#to_h} returns it, its text readable
       # @return [Array<String>]
@@ -24,10 +27,19 @@ module Headway
       # @return [Array<String>]
       def to_a
         [*(all_endless if together?), *@data[:processes].flat_map { |process| losses(process) },
-         counted(@data[:marks_folded], "%d marks are left out")].compact
+         counted(@data[:marks_folded], "%d marks are left out"), unmarked].compact
       end
 
       private
+
+      # A server's threads sleep as they wait for a request as they do for a lock in one.
+      def unmarked
+        served = @data[:threads].sum { |thread| SERVER.match?(thread[:name].to_s) ? thread[:running_s] : 0.0 }
+        return if @data[:work].any? || served < SERVED_S
+
+        "no requests or jobs are marked, without which nobody can tell what they waited for: `use Headway::Rack` first in config.ru, or " \
+          "Headway::Sidekiq.install, marks them; in Rails gem \"headway\" is enough"
+      end
 
       def endless_ones = @endless_ones ||= @data[:processes].select { |process| endless?(process) }
 
