@@ -75,6 +75,10 @@ class AdviseChangesTest < PredictCase
     assert_equal "headway run -x -- #{@directory}/bin/puma", changes["#{@directory}/bin/puma"]
     assert_equal "headway run -x -- /usr/bin/bundle exec puma", changes["/usr/bin/bundle exec puma"]
     assert_equal "headway run -x -- /usr/bin/rake", changes["/usr/bin/rake"]
+    File.write(File.join(@directory, "Gemfile.lock"), "GEM\n  specs:\n    good_job (4.23.1)\n    rake (13.3.0)\n")
+    assert_equal "headway run -x -- bundle exec rake jobs", changes["/usr/bin/rake jobs"]
+    assert_equal "headway run -x -- bundle exec good_job start", changes["/usr/local/bin/good_job start"]
+    assert_equal "headway run -x -- #{@directory}/bin/good_job start", changes["#{@directory}/bin/good_job start"]
     File.write(File.join(@directory, "Gemfile.lock"), "GEM\n  specs:\n    headway (0.1.0)\n    puma (8.0.2)\n")
     assert_equal "bundle exec headway run -x -- bundle exec sidekiq", changes["sidekiq 8.0 app [0 of 5 busy]"]
   end

@@ -441,6 +441,11 @@ class HeadlineTest < Minitest::Test
         assert_includes headline(trace), "`headway run --policy fair -- puma -p 3000`"
         File.write("Gemfile.lock", "")
         assert_includes headline(trace), "`headway run --policy fair -- bundle exec puma -p 3000`"
+
+        other = MadeTraces.stalled(processes: [{ pid: 1, command: "/usr/local/bin/good_job start" }])
+        assert_includes headline(other), "`headway run --policy fair -- /usr/local/bin/good_job start`"
+        File.write("Gemfile.lock", "GEM\n  specs:\n    good_job (4.23.1)\n      puma\n")
+        assert_includes headline(other), "`headway run --policy fair -- bundle exec good_job start`"
       end
     end
   end

@@ -92,12 +92,16 @@ module Headway
         name = File.basename(program.to_s)
         gem_program = GEM_PROGRAM.match?(program)
         bundled = program.to_s.include?("/bundle/") || lock.any?
-        return given unless gem_program || (bundled && server_of_gem?(program, name))
+        return given unless gem_program || (bundled && of_bundle?(program, name))
 
         [*("bundle exec" if bundled), name, *arguments].join(" ")
       end
 
-      def server_of_gem?(program, name) = name == @server&.name&.downcase && program.start_with?("/") && program != File.expand_path("bin/#{name}", @directory)
+      def of_bundle?(program, name)
+        return false if !program.start_with?("/") || program == File.expand_path("bin/#{name}", @directory)
+
+        name == @server&.name&.downcase || bundled?(Regexp.escape(name))
+      end
 
       def starting
         case @server&.name

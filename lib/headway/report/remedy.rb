@@ -13,7 +13,9 @@ module Headway
       PLAIN = %r{\A[\w/.:%@+-]+\z}
       # Where RubyGems or Bundler found them.
       SERVER = %r{\A\S*/(?:bin|exe)/(puma|sidekiq|rackup|falcon)(?= |\z)}
-      private_constant :LONG_S, :MUCH, :COMMAND_LONGEST, :PLAIN, :SERVER
+      # Or another program of a gem, if the bundle has that.
+      PROGRAM = %r{\A/\S*/(?:bin|exe)/([\w-]+)(?= |\z)}
+      private_constant :LONG_S, :MUCH, :COMMAND_LONGEST, :PLAIN, :SERVER, :PROGRAM
 
       # @param data [Hash] as {Trace#to_h} returns it
       # @param paths [Array<String>] of its files, which a process knows by their names alone; none: there are none to ask
@@ -78,8 +80,18 @@ module Headway
         text = process[:command].to_s
         titled = Trace::Title.command(text) and return titled
 
-        text = text.sub(SERVER) { |path| "#{"bundle exec " if path.include?("/bundle/") || File.file?("Gemfile.lock")}#{$1}" }
+        text = text.sub(SERVER) { |path| "#{"bundle exec " if path.include?("/bundle/") || lock}#{$1}" }
+        text = text.sub(PROGRAM) { |path| bundled?($1) ? "bundle exec #{$1}" : path }
         text.empty? || text.size > COMMAND_LONGEST || text.start_with?("-") || text.match?(/[^[:print:]]/) ? "COMMAND" : text
+      end
+
+      def bundled?(gem) = lock.to_s.match?(/^ +#{gem} \(/)
+
+      # Of the bundle here, if there is one that can be read.
+      def lock
+        @lock ||= File.read("Gemfile.lock", encoding: "UTF-8:-").scrub
+      rescue SystemCallError
+        nil
       end
     end
   end
