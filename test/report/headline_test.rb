@@ -193,6 +193,15 @@ class HeadlineTest < Minitest::Test
   end
 
   # A server that was under load for 2 s and then idled for a minute: what was wrong is no less wrong.
+  # Of a database, say.
+  def test_work_that_only_waits_is_no_idling
+    threads = Array.new(2) { |i| { name: "web #{i}", segments: [[:ready, 0.001], [:running, 0.01], [:suspended, 9.0]] } }
+    said = ->(total_s) { headline(MadeTrace.new(threads: threads, work: [{ **SLOW, total_s: total_s, running_s: 0.01, ready_s: 0.001 }])) }
+
+    assert_match(/\ANobody waited to speak of: 2\.00 ms for the GVL over all threads, 1\.00 ms at most at a time\. `GET \/slow` spent 100 % of its 17\.0 s /, said[17.0])
+    assert_match(/\AThe program was idle: .* `GET \/slow` spent 99 % of its 2\.00 s /, said[2.0])
+  end
+
   def test_idling_afterwards_hides_nothing
     heavy = { name: "heavy", segments: [[:running, 2.0], [:suspended, 60.0]] }
     light = { name: "light", segments: [[:ready, 1.2], [:running, 0.1], [:suspended, 60.7]] }

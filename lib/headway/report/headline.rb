@@ -117,7 +117,7 @@ module Headway
       end
 
       def calm
-        return idle if running_share < IDLE
+        return idle if running_share < IDLE && work_s <= TELLING * lifetime_s # else it is work that waits
         return "Only one thread ran, so nobody waited." if @threads.count { |thread| thread[:running_s].positive? } == 1
         return "Nobody waited: no thread had to ask for the GVL." if @totals[:ready_s].zero?
 
@@ -267,10 +267,9 @@ module Headway
           "(#{duration(collected)} in #{count} #{count == 1 ? "stop" : "stops"}), and no thread could run meanwhile."
       end
 
-      def running_share
-        lifetime = @data[:processes].sum { |process| process[:end_s] - process[:start_s] }
-        lifetime.zero? ? 0.0 : @totals[:running_s] / lifetime
-      end
+      def running_share = lifetime_s.zero? ? 0.0 : @totals[:running_s] / lifetime_s
+
+      def lifetime_s = @data[:processes].sum { |process| process[:end_s] - process[:start_s] }
 
       def share(row)
         time = row[:total_s] || @busy.of_thread(row).first
