@@ -18,19 +18,24 @@ struct hw_strings hw_strings;
 
 /* Codes. The VM has an entry of its own for a method of an object that was extended, and that entry has the object: kept alive for the life
  * of the process it would keep all that the object knows, and each would fill the tables anew. So the first code of a name stands for all
- * of that name. It is kept alive, and where it is: rb_gc_mark pins. */
+ * of that name. It and a few more (a module's, which has an entry for each class that includes it) are kept alive, and where they are:
+ * rb_gc_mark pins. */
 #define CODE_TABLE (HW_FRAMES_MOST * 2)
 #define ALIASES 1024
+#define KEPT_OF_A_NAME 4
 
 static struct code {
     VALUE code;
     uint32_t method, file;
+    uint32_t first; /* the number of the first of its name */
+    uint32_t kept;  /* of the first: how many there are of the name */
 } *codes; /* of number - 1 */
 static uint32_t *by_code, *by_name, code_count;
 static struct {
     VALUE code;
     uint32_t number;
-} aliases[ALIASES]; /* others of a name, until the next collection: then there may be another one at that address */
+} aliases[ALIASES]; /* others of a name, until the next collection: then there may be another one at that address. The object that marks has
+                     * no write barrier, so that it marks when all others have, too: what is put here later outlives that collection. */
 
 static bool
 codes_init(void)
@@ -95,7 +100,7 @@ look_up(VALUE data)
 static struct code
 named(VALUE code)
 {
-    struct code found = { code, string_number(Qnil), HW_STRING_OTHERS };
+    struct code found = { .code = code, .method = string_number(Qnil), .file = HW_STRING_OTHERS };
     VALUE error = rb_errinfo();
     int state = 0;
     rb_protect(look_up, (VALUE)&found, &state);
@@ -129,22 +134,30 @@ place_of_name(const struct code *named)
     return &by_name[place];
 }
 
-/* -> its number; 0: there is no room. The code is on somebody's stack, the machine's own too, so that it stays where it is. */
+/* -> the number of the first of its name; 0: there is no room. The code is on somebody's stack, the machine's own too, so that it stays
+ * where it is. */
 static uint32_t
 code_number(VALUE code)
 {
     uint32_t *place = place_of_code(code), alias = hash_of(code) % ALIASES;
-    if (*place) return *place;
+    if (*place) return codes[*place - 1].first;
     if (aliases[alias].code == code) return aliases[alias].number;
     struct code found = named(code);
-    uint32_t *first = place_of_name(&found);
-    if (*first == 0) {
-        if (code_count == HW_FRAMES_MOST) return 0;
-        codes[code_count] = found;
-        return *place = *first = ++code_count;
+    uint32_t *of_name = place_of_name(&found);
+    bool room = code_count < HW_FRAMES_MOST;
+    if (*of_name == 0 && !room) return 0;
+    if (room && (*of_name == 0 || codes[*of_name - 1].kept < KEPT_OF_A_NAME)) {
+        *place = ++code_count;
+        if (*of_name == 0) *of_name = *place;
+        found.first = *of_name;
+        codes[*place - 1] = found;
+        codes[*of_name - 1].kept++;
     }
-    aliases[alias].code = code;
-    return aliases[alias].number = *first;
+    else {
+        aliases[alias].code = code;
+        aliases[alias].number = *of_name;
+    }
+    return *of_name;
 }
 
 static void
