@@ -43,6 +43,14 @@ module Headway
         exit!(130) # as a shell says it, of a container's first process: that one the system spares
       end
 
+      # Headway.stats counts from now on, and so do these, of which a forked child has its parent's, too.
+      #
+      # @return [void]
+      def start_afresh
+        @quota.start_afresh if @quota
+        @collected_ns = GC.total_time
+      end
+
       private
 
       # By absolute path, because under `bundle exec` the gem need not be in the bundle. The last place on the load path
@@ -109,13 +117,10 @@ module Headway
       def prepare_summary
         require_relative "summary"
         started_in = Process.pid
-        @quota = Quota.find and count_quota
+        @quota = Quota.find
+        start_afresh
+        Forks.watch(self, :daemons => true)
         at_exit { print_summary(started_in) }
-      end
-
-      def count_quota
-        @quota.start_afresh
-        Forks.watch(@quota)
       end
 
       # One write, so that the summaries of several processes don't mix. Nothing here may change the exit status.
@@ -124,8 +129,8 @@ module Headway
         return unless summary_wanted?(stats, started_in)
 
         cpu_s = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
-        summary = Summary.new(stats, :cpu_s => cpu_s, :gc_s => GC.total_time / 1e9, :quota => @quota && @quota.use, :notices => Headway.notices + untold,
-                                     :many_to_many => Platform.many_to_many?)
+        summary = Summary.new(stats, :cpu_s => cpu_s, :gc_s => (GC.total_time - @collected_ns) / 1e9, :quota => @quota && @quota.use,
+                                     :notices => Headway.notices + untold, :many_to_many => Platform.many_to_many?)
         STDERR.write(summary.to_s(:room => TextWidth.of_terminal(STDERR)))
       rescue IOError, SystemCallError
         nil # stderr is gone

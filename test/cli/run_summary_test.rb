@@ -68,6 +68,14 @@ class RunSummaryTest < Minitest::Test
     assert_equal 3, summaries(result).uniq.size
   end
 
+  # By which it tells whether they or the program's code keep the GVL.
+  def test_a_forked_child_has_none_of_its_parents_collections
+    told = "Headway::Summary.prepend(Module.new { def initialize(*, gc_s:, **) = (puts(gc_s); super) })"
+    result = headway_ruby("9.times { GC.start }; Process.wait(fork { GC.disable; #{told}; #{TWO_THREADS} })", "--summary")
+
+    assert_equal "0.0\n", result.out
+  end
+
   def test_a_ruby_it_starts_prints_its_own_and_a_package_tool_none
     code = "system(RbConfig.ruby, '-e', ''); system(RbConfig.ruby, '-S', 'gem', '--version', out: File::NULL)"
     result = headway_ruby(code, "--summary")
