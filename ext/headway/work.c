@@ -158,11 +158,13 @@ give_back(VALUE self)
     if (inner == self) rb_thread_local_aset(thread, current_work, work_of(self)->outer);
 }
 
-/* What is part of another is counted with that; and the time of fibers that share a thread is nobody's. */
+/* What is part of another is counted with that; and the time of fibers that share a thread is nobody's. What began before the accounts did,
+ * in the process that forked this one, say, or ended after them, is of unknown times. */
 static bool
 counts(const struct work *work)
 {
-    return work->measured && !work->shared && NIL_P(work->outer);
+    bool known = work->started_ns >= hw_runtime.started_ns && atomic_load_explicit(&hw_runtime.active, memory_order_relaxed);
+    return known && work->measured && !work->shared && NIL_P(work->outer);
 }
 
 static void

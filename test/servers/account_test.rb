@@ -174,6 +174,24 @@ class AccountTest < Harness::TrapTest
     with_headway(:observe) { assert_empty Headway.stats[:work] }
   end
 
+  def test_the_sums_have_no_part_of_what_other_accounts_began_with
+    works = nil
+    with_headway(:observe) do
+      works = Array.new(2) { Headway::Work.start(:request).tap { sleep 0.002 } }
+      child = fork do
+        works.each(&:finish)
+        exit! Headway.stats[:work].empty?
+      end
+      assert_predicate Process.wait2(child).last, :success?
+    end
+    works.shift.finish
+    assert_empty Headway.stats[:work]
+    with_headway(:observe) do
+      works.shift.finish
+      assert_empty Headway.stats[:work]
+    end
+  end
+
   def test_fibers_that_share_a_thread_have_no_part_in_the_sums
     with_headway(:observe) do
       Thread.new do
