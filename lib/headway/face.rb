@@ -103,8 +103,8 @@ module Headway
     end
 
     # Runs the block with the current thread as a batch thread: under `fair` it makes way for interactive threads from the start (for 2 ms
-    # at the most it doesn't where its pieces are of a millisecond, as they end anyway), and goes ahead of no thread that has computed for
-    # less than a second. Of such blocks that a thread is in, in whichever of its fibers, the one entered last counts.
+    # at the most it doesn't where its pieces are of a millisecond, as they end anyway), and until it first blocks it goes ahead of no thread
+    # that has computed for less than a second. Of such blocks that a thread is in, in whichever of its fibers, the one entered last counts.
     # @return what the block returns
     def batch(&block)
       Native.in_class(Native::BATCH, &block)

@@ -81,7 +81,8 @@ struct hw_policy {
 #define HW_FREE_CPU_MEMORY 16
 
 /* Who says that it computes, with Headway.batch { }, needn't first prove it at the cost of those that have: a piece that is known to be
- * long and goes ahead for its first 20 ms is no sooner done, and the one it interrupts is later. */
+ * long and goes ahead for its first 20 ms is no sooner done, and the one it interrupts is later. Until it blocks: then its next piece may be
+ * short, as between two queries, and to have each of them wait for all others' turns would be worse than on stock Ruby. */
 #define HW_BATCH_FROM_TIER 2
 
 /* What a piece of work takes, from one block to the next, is averaged over about so many; one counts as this many times brief_ns at the
@@ -196,7 +197,7 @@ static inline uint8_t
 hw_policy_tier(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now)
 {
     uint64_t attained_ns = hw_policy_burst_ns(thread, now);
-    uint8_t tier = thread->set_class == HW_CLASS_BATCH ? HW_BATCH_FROM_TIER : 0;
+    uint8_t tier = thread->says_batch ? HW_BATCH_FROM_TIER : 0;
     while (tier < HW_TIERS - 1 && attained_ns >= policy->tier_ns[tier]) tier++;
     return tier;
 }

@@ -326,6 +326,7 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
         s->account.voluntary++;
         thread->usual_piece_ns = hw_policy_usual_piece_ns(&s->policy, thread, thread->piece_ns);
         thread->piece_ns = 0;
+        thread->says_batch = false;
         if (s->counts[HW_IS_READY] > 0) {
             s->just_suspended = thread;
             s->just_suspended_burst_ns = thread->burst_ns;
@@ -460,6 +461,7 @@ void
 hw_scheduler_set_class(struct hw_scheduler *s, struct hw_thread *thread, enum hw_class set_class, uint64_t now)
 {
     thread->set_class = set_class;
+    thread->says_batch = set_class == HW_CLASS_BATCH;
     settle(s, thread, now);
 }
 

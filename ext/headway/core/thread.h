@@ -94,6 +94,7 @@ struct hw_thread {
     uint8_t naps;            /* its last blocks, a bit each, newest lowest: 1 = shorter than the policy's linger_ns */
     uint8_t nap_follows[HW_NAP_PATTERNS]; /* how surely a nap follows a pattern of naps: 0 to 3 */
     uint8_t computes_free;   /* for how many times more it is thought to compute without the GVL once it gives that up */
+    bool says_batch;         /* by its own word, and it hasn't blocked since */
     bool overtaken;          /* in its turn, which goes on when it is admitted again */
     pthread_t pthread;       /* valid while the thread holds the GVL */
     struct hw_thread **link; /* the scheduler's list of living threads */

@@ -137,9 +137,28 @@ TEST(who_says_that_it_computes_interrupts_nobody_who_does)
     }
 }
 
+/* As between queries: each would wait for all that compute. */
+TEST(who_says_that_it_computes_and_blocks_is_taken_at_its_word_no_more)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *other = sleeper(), *hog = sleeper();
+    hw_scheduler_set_class(s, other, HW_CLASS_BATCH, world.now);
+    ready(other);
+    CHECK_EQUAL(2, other->tier);
+    resumed(other);
+    advance(MS(1));
+    blocks(other);
+    runs(hog, MS(50));
+    ready(other);
+    CHECK(other->batch && other->tier == 0 && !other->at_gate);
+    CHECK(world.orders.preempt == hog);
+    world_end();
+}
+
 TESTS({ "collection", a_collection_makes_nobody_batch }, { "fresh", a_fresh_thread_gives_way_to_nobody_until_it_is_batch },
       { "proven", a_thread_is_fresh_until_it_blocks_and_then_has_the_whole_burst },
       { "naps", a_cpu_bound_thread_that_naps_stays_batch }, { "worker", a_worker_is_interactive_again_soon_after_heavy_work },
       { "class", a_class_set_by_hand_goes_before_what_was_measured },
       { "says", who_says_that_it_computes_interrupts_nobody_who_does },
+      { "blocks", who_says_that_it_computes_and_blocks_is_taken_at_its_word_no_more },
       { "stillborn", threads_that_are_never_born_leave_others_their_first_time })

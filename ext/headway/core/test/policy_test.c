@@ -111,7 +111,7 @@ TEST(tiers)
         CHECK_EQUAL(cases[i].tier, hw_policy_tier(&fair, &thread, MS(1000) + MS(cases[i].burst_ms)));
     }
     for (double burst_ms = 0; burst_ms <= 2000; burst_ms += 100) {
-        struct hw_thread said = { .state = HW_READY, .burst_ns = MS(burst_ms), .set_class = HW_CLASS_BATCH };
+        struct hw_thread said = { .state = HW_READY, .burst_ns = MS(burst_ms), .set_class = HW_CLASS_BATCH, .says_batch = true };
         CHECK_EQUAL(burst_ms < 2000 ? 2 : 3, hw_policy_tier(&fair, &said, MS(5)));
     }
 }
