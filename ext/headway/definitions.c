@@ -67,8 +67,7 @@ encode_news(struct hw_buffer *buffer, VALUE rows)
 VALUE
 hw_definitions_gather(void)
 {
-    VALUE rows = living_threads(false);
-    return rows;
+    return living_threads(false);
 }
 
 void

@@ -2,8 +2,9 @@
 
 module Headway
   class Trace
-    # The stacks that held the GVL while others waited, and those in which work was blocked or did so. Frames are numbered over all processes, so
-    # that the same line of two workers is one frame, and stacks that come to the same frames are one stack of their thread, or work.
+    # The stacks that held the GVL while others waited, of threads and of work, and those in which work was blocked. Frames are numbered over
+    # all processes, so that the same line of two workers is one frame, and stacks that come to the same frames are one stack of their thread,
+    # or work.
     class Blame
       # Stacks of one name of work: the rest is little, and each has dozens of frames.
       MOST_PLACES = 50

@@ -41,7 +41,7 @@ export function showLines(trace) {
     columns: [
       { title: "Method", text: true, class: "code", value: ({ frame }) => frame.method ?? "", show: (method, row) => element("span", {}, method, inside(row)) },
       { title: "Line", text: true, class: "path", value: ({ frame }) => (frame.line ? `${frame.file}:${frame.line}` : (frame.file ?? "")) },
-      ...([...rows.values()].some(workOf) ? [{ title: "At", text: true, class: "name", value: (row) => workOf(row)?.[0] ?? "", show: (name, row) => element("span", {}, workOf(row)?.[1] < NEARLY_ALL * row.weight && element("span", { class: "faint" }, "mostly "), name), help: "the work that was in it" }] : []),
+      ...([...rows.values()].some(workOf) ? [AT] : []),
       { title: "Wait caused", value: (row) => row.weight, show: (value) => duration(value), help: "waiting threads × time, while this line held the GVL" },
       { title: "Of all blame", value: (row) => (total ? row.weight / total : 0), show: (value) => percent(value), share: (row) => row.weight / total, bar: "blame" },
       { title: "Samples", value: (row) => row.samples, show: (value) => count(value) },
@@ -52,6 +52,9 @@ export function showLines(trace) {
 const add = (sums, key, amount) => sums.set(key, (sums.get(key) ?? 0) + amount)
 
 const workOf = (row) => [...row.work].find(([, seconds]) => seconds >= MOSTLY * row.weight)
+
+const AT = { title: "At", text: true, class: "name", help: "the work that was in it", value: (row) => workOf(row)?.[0] ?? "",
+  show: (name, row) => element("span", {}, workOf(row)?.[1] < NEARLY_ALL * row.weight && element("span", { class: "faint" }, "mostly "), name) }
 
 function inside(row) {
   const names = [...row.inside].sort((a, b) => b[1] - a[1]).map(([method]) => method)

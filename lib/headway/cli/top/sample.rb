@@ -105,19 +105,17 @@ module Headway
             .transform_values { |value| figures[:count].zero? ? nil : value }
         end
 
-        def rate(name) = share(positive(gain { |process| process[name] }), seconds)
+        def rate(name) = share(positive(gain(:process, name)), seconds)
 
-        def switch_rate(name) = share(gain { |process| process[:switches][name] }, seconds)
+        def switch_rate(name) = share(gain(:process, :switches, name), seconds)
 
         def work_gain(kind)
-          now, before = [@stats, @before&.stats].map { |stats| stats&.dig(:work, kind) }
-          gained = %i[running ready suspended].to_h { |state| [state, positive(now[state] - (before ? before[state] : 0))] }
-          gained.merge(count: now[:wait][:count] - (before ? before[:wait][:count] : 0))
+          times = %i[running ready suspended].to_h { |state| [state, positive(gain(:work, kind, state))] }
+          times.merge(count: gain(:work, kind, :wait, :count))
         end
 
-        def gain
-          yield(@stats[:process]) - (@before ? yield(@before.stats[:process]) : 0)
-        end
+        # Of what was in no answer before, as the first request, all.
+        def gain(*keys) = @stats.dig(*keys) - (@before&.stats&.dig(*keys) || 0)
 
         def share(part, total) = total.positive? ? part / total.to_f : 0.0
 
