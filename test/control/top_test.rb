@@ -223,6 +223,8 @@ class TopTest < Minitest::Test
 
   def test_threads_that_an_answer_has_no_room_for
     program = program("1_010.times { Thread.new { sleep } }; ready; sleep")
+    # Its main thread says that it is ready, then waits for its turn to sleep behind all that are new.
+    await("all sleep") { stats(program.socket)[:threads].all? { |row| row[:state] == "suspended" } }
     result = top(program.pid.to_s)
     assert_match(/; 1011 threads, of which the youngest 11 are not shown$/, result.out)
     assert_equal 1000, result.out.lines.grep(/ suspended /).size
