@@ -16,10 +16,9 @@
 struct hw_stacks hw_stacks;
 struct hw_strings hw_strings;
 
-/* Codes. The VM has an entry of its own for a method of an object that was extended, and that entry has the object: kept alive for the life
- * of the process it would keep all that the object knows, and each would fill the tables anew. So the first code of a name stands for all
- * of that name. It and a few more (a module's, which has an entry for each class that includes it) are kept alive, and where they are:
- * rb_gc_mark pins. */
+/* Codes and what they are called. The VM has an entry of its own for a method of an object that was extended, and that entry has the object:
+ * kept alive for the life of the process it would keep all that the object knows. So of the codes of one name the first few are kept
+ * (a module's method has an entry for each class that includes it), alive and where they are: rb_gc_mark pins. */
 #define CODE_TABLE (HW_FRAMES_MOST * 2)
 #define ALIASES 1024
 #define KEPT_OF_A_NAME 4
@@ -27,26 +26,22 @@ struct hw_strings hw_strings;
 static struct code {
     VALUE code;
     uint32_t method, file;
-    uint32_t first; /* the number of the first of its name */
-    uint32_t kept;  /* of the first: how many there are of the name */
-} *codes; /* of number - 1 */
-static uint32_t *by_code, *by_name, code_count;
-static struct {
-    VALUE code;
-    uint32_t number;
-} aliases[ALIASES]; /* others of a name, until the next collection: then there may be another one at that address. The object that marks has
-                     * no write barrier, so that it marks when all others have, too: what is put here later outlives that collection. */
+} *codes, /* kept, of number - 1 */
+    aliases[ALIASES]; /* others, until the next collection: then there may be another one at that address. The object that marks has no write
+                       * barrier, so that it marks when all others have, too: what is put here later outlives that collection. */
+static uint32_t *by_code, code_count;
+static uint8_t *kept; /* how many, by the name's hash: names that share a place share the room */
 
 static bool
 codes_init(void)
 {
     if (codes) return true;
     by_code = calloc(CODE_TABLE, sizeof(*by_code));
-    by_name = calloc(CODE_TABLE, sizeof(*by_name));
-    if (by_code && by_name) codes = calloc(HW_FRAMES_MOST, sizeof(*codes));
+    kept = calloc(CODE_TABLE, sizeof(*kept));
+    if (by_code && kept) codes = calloc(HW_FRAMES_MOST, sizeof(*codes));
     if (codes) return true;
     free(by_code);
-    free(by_name);
+    free(kept);
     return false;
 }
 
@@ -123,68 +118,35 @@ place_of_code(VALUE code)
     return &by_code[place];
 }
 
-static uint32_t *
-place_of_name(const struct code *named)
+/* The code is on somebody's stack, the machine's own too, so that it stays where it is. */
+static struct code
+known(VALUE code)
 {
-    uint32_t place = hash_of((uint64_t)named->method << 32 | named->file) % CODE_TABLE;
-    for (; by_name[place]; place = (place + 1) % CODE_TABLE) {
-        const struct code *other = &codes[by_name[place] - 1];
-        if (other->method == named->method && other->file == named->file) break;
-    }
-    return &by_name[place];
-}
-
-/* -> the number of the first of its name; 0: there is no room. The code is on somebody's stack, the machine's own too, so that it stays
- * where it is. */
-static uint32_t
-code_number(VALUE code)
-{
-    uint32_t *place = place_of_code(code), alias = hash_of(code) % ALIASES;
-    if (*place) return codes[*place - 1].first;
-    if (aliases[alias].code == code) return aliases[alias].number;
+    uint32_t *place = place_of_code(code);
+    if (*place) return codes[*place - 1];
+    struct code *alias = &aliases[hash_of(code) % ALIASES];
+    if (alias->code == code) return *alias;
     struct code found = named(code);
-    uint32_t *of_name = place_of_name(&found);
-    bool room = code_count < HW_FRAMES_MOST;
-    if (*of_name == 0 && !room) return 0;
-    if (room && (*of_name == 0 || codes[*of_name - 1].kept < KEPT_OF_A_NAME)) {
-        *place = ++code_count;
-        if (*of_name == 0) *of_name = *place;
-        found.first = *of_name;
-        codes[*place - 1] = found;
-        codes[*of_name - 1].kept++;
-    }
-    else {
-        aliases[alias].code = code;
-        aliases[alias].number = *of_name;
-    }
-    return *of_name;
+    uint8_t *of_name = &kept[hash_of((uint64_t)found.method << 32 | found.file) % CODE_TABLE];
+    if (*of_name == KEPT_OF_A_NAME || code_count == HW_FRAMES_MOST) return *alias = found;
+    ++*of_name;
+    codes[code_count] = found;
+    *place = ++code_count;
+    return found;
 }
 
-static void
-name_frames(void)
-{
-    static uint32_t done;
-    for (; done < hw_stacks.frame_count; done++) {
-        struct hw_blamed_frame *frame = &hw_stacks.frames[done];
-        const struct code *code = frame->code ? &codes[*place_of_code((VALUE)frame->code) - 1] : NULL;
-        frame->file = code ? code->file : HW_STRING_OTHERS;
-        frame->method = code ? code->method : string_number(Qnil);
-    }
-}
-
-/* Ruby's own and other people's code, as Report::Behind has it: a method of the program that called it says more. Allocates nothing. */
+/* Ruby's own and other people's code, as Report::Behind has it: a method of the program that called it says more. */
 static bool
-is_foreign(VALUE code)
+is_foreign(const struct hw_blamed_frame *frame)
 {
-    if (code == 0) return true;
     static const char *const places[] = { "/gems/", "/lib/ruby/", "/rubygems/" };
-    VALUE path = rb_profile_frame_path(code);
-    if (!RB_TYPE_P(path, T_STRING) || RSTRING_LEN(path) == 0 || RSTRING_PTR(path)[0] == '<') return true; /* C, Ruby's own Ruby */
-    const char *bytes = RSTRING_PTR(path), *end = RSTRING_END(path);
+    size_t length;
+    const char *bytes = hw_strings_get(&hw_strings, frame->file, &length), *end = bytes + length;
+    if (length == 0 || bytes[0] == '<' || frame->file == HW_STRING_OTHERS) return true; /* C, Ruby's own Ruby, nobody knows */
     for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-        size_t length = strlen(places[i]);
-        for (const char *at = bytes; end - at >= (ptrdiff_t)length && (at = memchr(at, '/', (size_t)(end - at))) != NULL; at++) {
-            if (end - at >= (ptrdiff_t)length && memcmp(at, places[i], length) == 0) return true;
+        size_t wanted = strlen(places[i]);
+        for (const char *at = bytes; end - at >= (ptrdiff_t)wanted && (at = memchr(at, '/', (size_t)(end - at))) != NULL; at++) {
+            if (end - at >= (ptrdiff_t)wanted && memcmp(at, places[i], wanted) == 0) return true;
         }
     }
     return false;
@@ -192,41 +154,39 @@ is_foreign(VALUE code)
 
 /* Leaves what is the program's own, or the leaf. */
 static unsigned
-cut_short(VALUE *codes, int *lines, unsigned depth)
+cut_short(struct hw_blamed_frame *frames, unsigned depth)
 {
     unsigned own = 0;
     for (unsigned i = 0; i < depth; i++) {
-        if (is_foreign(codes[i])) continue;
-        codes[own] = codes[i];
-        lines[own++] = lines[i];
+        if (!is_foreign(&frames[i])) frames[own++] = frames[i];
     }
     return own ? own : 1;
 }
 
 static uint32_t
-add_stack(VALUE *codes, int *lines, unsigned depth, uint64_t weight_ns)
+add_stack(struct hw_blamed_frame *frames, unsigned depth, uint64_t weight_ns)
 {
     if (depth > 0 && hw_stacks_tight(&hw_stacks)) {
-        uint32_t known = hw_stacks_add_known(&hw_stacks, codes, lines, depth, weight_ns);
-        if (known) return known;
-        depth = cut_short(codes, lines, depth);
+        uint32_t number = hw_stacks_add_known(&hw_stacks, frames, depth, weight_ns);
+        if (number) return number;
+        depth = cut_short(frames, depth);
     }
-    return hw_stacks_add(&hw_stacks, codes, lines, depth, weight_ns);
+    return hw_stacks_add(&hw_stacks, frames, depth, weight_ns);
 }
 
 /* The stack of the thread that runs. With weight 0 only its number is wanted. */
 static void
 take_stack(const struct hw_thread *record, enum hw_trace_kind kind, uint64_t weight_ns, uint64_t now)
 {
-    VALUE frames[HW_STACK_DEEPEST];
+    VALUE found[HW_STACK_DEEPEST];
     int lines[HW_STACK_DEEPEST];
-    int depth = rb_profile_frames(0, HW_STACK_DEEPEST, frames, lines);
+    struct hw_blamed_frame frames[HW_STACK_DEEPEST];
+    int depth = rb_profile_frames(0, HW_STACK_DEEPEST, found, lines);
     for (int i = 0; i < depth; i++) {
-        uint32_t number = code_number(frames[i]);
-        frames[i] = number ? codes[number - 1].code : 0;
+        struct code code = known(found[i]);
+        frames[i] = (struct hw_blamed_frame){ code.method, code.file, lines[i] > 0 ? (uint32_t)lines[i] : 0 };
     }
-    uint32_t stack = add_stack(frames, lines, depth > 0 ? (unsigned)depth : 0, weight_ns);
-    name_frames();
+    uint32_t stack = add_stack(frames, depth > 0 ? (unsigned)depth : 0, weight_ns);
     if (stack) hw_feed_aside(&hw_runtime, kind, record->number, stack, now);
     hw_runtime.recorder.folded = hw_stacks.folded;
 }

@@ -13,7 +13,8 @@ hw_control_init(struct hw_control *control, struct hw_runtime *runtime, const st
     memset(control, 0, sizeof(*control));
     pthread_mutex_init(&control->lock, NULL);
     control->runtime = runtime;
-    control->teller = (struct hw_teller){ .runtime = runtime, .strings = strings, .stacks = stacks, .trigger = trigger };
+    control->teller = (struct hw_teller){ .runtime = runtime, .strings = strings, .stacks = stacks };
+    control->trigger = trigger;
     control->listener.fd = control->wake_read.fd = control->wake_write.fd = -1;
 }
 
@@ -42,7 +43,7 @@ hw_control_open(struct hw_control *control)
     control->reopen = false;
     if (!control->open && !control->stranded) {
         wrong = hw_clients_make(control) ? hw_socket_open(control) : "memory is short";
-        control->must_end = control->recorded = false;
+        control->must_end = false;
         if (wrong == NULL && !start_thread(control)) {
             hw_socket_close(control, true);
             wrong = "no thread could be started";

@@ -6,10 +6,8 @@
  * none that the VM knows: it sleeps in poll, and what it tells it reads under the runtime's lock. It answers while every Ruby thread
  * computes, while one holds the GVL in native code, and while all sleep.
  *
- * Names. Threads are called what their native threads are, or what Ruby last said (names.h). Frames of blamed stacks can only be
- * named by Ruby: when some have no name yet a postponed job is asked for that looks them up (teller.h). The answer isn't kept waiting
- * for it; a dump and the end of a recording are, for a moment. While a recording goes on that was started here, names are asked for
- * once a second, so that few are missing in the end. No request ever starts a Ruby thread.
+ * Names. Threads are called what their native threads are, or what Ruby last said (names.h). No request ever starts a Ruby thread, or
+ * waits for one.
  *
  * Locks, in order:  control.lock  →  recorder.lock  →  runtime.lock.  control.lock protects the settings while they are changed,
  * here and in Ruby's methods, and descriptors while they come and go. It is held for instants: neither while an answer is written or
@@ -53,11 +51,11 @@ struct hw_control {
     struct hw_runtime *runtime;
     struct hw_control_facts facts;
     struct hw_teller teller;
+    void (*trigger)(void);      /* any thread: makes Ruby see, soon, that something records */
 
     bool open, must_end, reopen;
     bool stranded;              /* the program closed what wakes the thread, which may sleep on: nothing is opened again, as it would
                                    wake up in the middle of that */
-    bool recorded;              /* the server thread's own: it started the recording that was last looked at */
     bool settings_changed;      /* by a client; Ruby's side has not seen it yet */
     pthread_t thread;
     struct hw_descriptor listener, wake_read, wake_write;
@@ -118,7 +116,6 @@ void hw_add_recorder(struct hw_control *control, struct hw_text *answer); /* a m
 void hw_answer_recorder(struct hw_control *control, struct hw_text *answer);
 void hw_control_record(struct hw_control *control, const struct hw_json *json, int value, struct hw_text *answer); /* the token's index */
 void hw_control_dump(struct hw_control *control, const struct hw_json_token *path, struct hw_text *answer);
-void hw_control_record_look(struct hw_control *control); /* now and then, while `recorded` */
 
 /* The error's words: %s is the token. */
 void hw_control_refuse(struct hw_text *answer, const char *format, const struct hw_json_token *token);

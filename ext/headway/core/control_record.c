@@ -194,8 +194,7 @@ start(struct hw_control *control, const struct hw_json *json, int object, struct
         describe(control, set);
         int error = atomic_load(&control->runtime->active) ? hw_feed_start(control->runtime, set) : ESRCH;
         if (error == 0) {
-            control->recorded = true;
-            control->teller.trigger();
+            control->trigger();
             hw_answer_recorder(control, answer);
         }
         else if (error == ESRCH) {
@@ -236,7 +235,6 @@ stop(struct hw_control *control, struct hw_text *answer)
         hw_control_error(answer, "nothing is recorded in this process");
         return;
     }
-    control->recorded = false;
     hw_feed_close(control->runtime);
     if (!status.flight) hw_teller_complete(&control->teller);
     int error = hw_recorder_stop(recorder, &status);
@@ -260,12 +258,4 @@ hw_control_record(struct hw_control *control, const struct hw_json *json, int va
     if (token->kind == HW_JSON_OBJECT) start(control, json, value, answer);
     else if (token->kind == HW_JSON_FALSE) stop(control, answer);
     else hw_control_refuse(answer, "record is %s: give an object, such as {\"file\":\"/tmp/out.headway\"}, or false", token);
-}
-
-void
-hw_control_record_look(struct hw_control *control)
-{
-    if (!control->recorded) return;
-    control->recorded = hw_recorder_runs(&control->runtime->recorder);
-    if (control->recorded) hw_teller_ask(&control->teller);
 }

@@ -7,7 +7,6 @@
 #include <time.h>
 
 #define SPARE_NS (250 * HW_NS_PER_MS)
-#define LOOK_NS HW_NS_PER_S /* between looks at a recording that was started here */
 
 static struct hw_client *
 free_place(struct hw_control *control)
@@ -78,7 +77,6 @@ prepare(struct hw_control *control, struct round *round, bool crowded, uint64_t 
         uint64_t at_ns = hw_client_has_line(client) ? now : hw_client_until_ns(client);
         if (at_ns < until_ns) until_ns = at_ns;
     }
-    if (control->recorded && now + LOOK_NS < until_ns) until_ns = now + LOOK_NS;
     uint64_t wait_ns = until_ns > now ? until_ns - now : 0;
     round->timeout_ms = until_ns == HW_NEVER ? -1 : wait_ns == 0 ? 0 : (int)(wait_ns / HW_NS_PER_MS) + 1;
 }
@@ -106,7 +104,6 @@ static void
 step(struct hw_control *control, const struct round *round, bool *crowded)
 {
     uint64_t now = hw_now_ns();
-    hw_control_record_look(control);
     for (int i = 0; i < HW_CONTROL_CLIENTS; i++) serve(control, &control->clients[i], round->fds[i + 2].revents, now);
     if (round->fds[1].revents || *crowded) {
         uint64_t at_ns;

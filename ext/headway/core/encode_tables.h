@@ -10,7 +10,7 @@ struct hw_encoded {
     uint32_t strings, frames, stacks;
 };
 
-/* What is there beyond `done`, as far as frames have their names; any thread. */
+/* What is there beyond `done`; any thread. */
 void hw_encode_tables(struct hw_buffer *buffer, const struct hw_strings *strings, const struct hw_stacks *stacks, struct hw_encoded *done);
 
 #endif

@@ -1,5 +1,7 @@
 #include "stacks.h"
 
+#include "strings.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +22,7 @@ hw_stacks_init(struct hw_stacks *s)
         hw_stacks_free(s);
         return false;
     }
+    s->frames[0].file = HW_STRING_OTHERS;
     s->pool[0] = s->pool_used = 1;
     s->frame_count = s->stack_count = 1;
     s->stacks[0].depth = 1;
@@ -59,16 +62,16 @@ hw_stacks_tight(const struct hw_stacks *s)
 
 /* 0: no room, or, if it is not to be added, it isn't there */
 static uint32_t
-frame_number(struct hw_stacks *s, unsigned long code, uint32_t line, bool add)
+frame_number(struct hw_stacks *s, struct hw_blamed_frame frame, bool add)
 {
-    uint32_t place = mix(line, code) % FRAME_TABLE;
+    uint32_t place = mix(frame.line, (uint64_t)frame.method << 32 | frame.file) % FRAME_TABLE;
     for (; s->frame_table[place]; place = (place + 1) % FRAME_TABLE) {
-        const struct hw_blamed_frame *frame = &s->frames[s->frame_table[place] - 1];
-        if (frame->code == code && frame->line == line) return s->frame_table[place];
+        const struct hw_blamed_frame *other = &s->frames[s->frame_table[place] - 1];
+        if (other->method == frame.method && other->file == frame.file && other->line == frame.line) return s->frame_table[place];
     }
     uint32_t count = s->frame_count;
     if (!add || count == HW_FRAMES_MOST) return 0;
-    s->frames[count] = (struct hw_blamed_frame){ .code = code, .line = line };
+    s->frames[count] = frame;
     s->frame_table[place] = ++count;
     s->frame_count = count;
     return count;
@@ -97,15 +100,15 @@ stack_number(struct hw_stacks *s, const uint32_t *frames, unsigned depth, bool a
 }
 
 static uint32_t
-number_of(struct hw_stacks *s, const unsigned long *codes, const int *lines, unsigned depth, bool add)
+number_of(struct hw_stacks *s, const struct hw_blamed_frame *frames, unsigned depth, bool add)
 {
-    uint32_t frames[HW_STACK_DEEPEST];
+    uint32_t numbers[HW_STACK_DEEPEST];
     if (depth > HW_STACK_DEEPEST) depth = HW_STACK_DEEPEST;
     for (unsigned i = 0; i < depth; i++) {
-        frames[i] = frame_number(s, codes[i], lines[i] > 0 ? (uint32_t)lines[i] : 0, add);
-        if (frames[i] == 0) return 0;
+        numbers[i] = frame_number(s, frames[i], add);
+        if (numbers[i] == 0) return 0;
     }
-    return stack_number(s, frames, depth, add);
+    return stack_number(s, numbers, depth, add);
 }
 
 static uint32_t
@@ -118,20 +121,20 @@ weigh(struct hw_stacks *s, uint32_t number, uint64_t weight_ns)
 }
 
 uint32_t
-hw_stacks_add(struct hw_stacks *s, const unsigned long *codes, const int *lines, unsigned depth, uint64_t weight_ns)
+hw_stacks_add(struct hw_stacks *s, const struct hw_blamed_frame *frames, unsigned depth, uint64_t weight_ns)
 {
     if (s->frames == NULL || depth == 0) return 0;
-    uint32_t number = number_of(s, codes, lines, depth, weight_ns > 0 || !full_to(s, 7));
+    uint32_t number = number_of(s, frames, depth, weight_ns > 0 || !full_to(s, 7));
     if (number == 0 && weight_ns == 0) return 0;
     if (number == 0) s->folded++;
     return weigh(s, number ? number : HW_STACK_FOLDED, weight_ns);
 }
 
 uint32_t
-hw_stacks_add_known(struct hw_stacks *s, const unsigned long *codes, const int *lines, unsigned depth, uint64_t weight_ns)
+hw_stacks_add_known(struct hw_stacks *s, const struct hw_blamed_frame *frames, unsigned depth, uint64_t weight_ns)
 {
     if (s->frames == NULL || depth == 0) return 0;
-    uint32_t number = number_of(s, codes, lines, depth, false);
+    uint32_t number = number_of(s, frames, depth, false);
     return number ? weigh(s, number, weight_ns) : 0;
 }
 

@@ -3,8 +3,8 @@
  * the life of a process, in which a server under load would fill it within minutes: once it is tight, the last quarter is for stacks that
  * their giver has cut short, of which there are few.
  *
- * A frame is a code (of Ruby: what rb_profile_frames gives, kept alive by whoever owns the table) and a line. Changed by one at a
- * time (the GVL sees to that), read by anybody: frames and stacks are only ever added, and the counts are raised when they are there. */
+ * Changed by one at a time (the GVL sees to that), read by anybody: frames and stacks are only ever added, and the counts are raised when
+ * they are there. */
 #ifndef HW_STACKS_H
 #define HW_STACKS_H
 
@@ -15,12 +15,11 @@
 #define HW_FRAMES_MOST 16384
 #define HW_STACKS_MOST 8192
 #define HW_STACK_DEEPEST 64 /* frames nearest to the leaf */
-#define HW_STACK_FOLDED 1   /* the first stack; its only frame is the first frame, which has no code */
+#define HW_STACK_FOLDED 1   /* the first stack; its only frame is the first one, in no method */
 
 struct hw_blamed_frame {
-    unsigned long code; /* as VALUE is, whether that has 32 bits or 64 */
-    uint32_t line;
-    _Atomic uint32_t file, method; /* strings, in the order they are set; method 0: neither is known yet */
+    uint32_t method, file; /* strings; 0: none */
+    uint32_t line;         /* 0: none, as in C */
 };
 
 struct hw_blamed_stack {
@@ -42,9 +41,9 @@ bool hw_stacks_init(struct hw_stacks *stacks); /* false: memory is short; hw_sta
 void hw_stacks_free(struct hw_stacks *stacks);
 
 /* The stack's number, leaf first. With weight 0 that is all: it isn't blamed, and 0 if it is new to the last eighth, which is for those. */
-uint32_t hw_stacks_add(struct hw_stacks *stacks, const unsigned long *codes, const int *lines, unsigned depth, uint64_t weight_ns);
+uint32_t hw_stacks_add(struct hw_stacks *stacks, const struct hw_blamed_frame *frames, unsigned depth, uint64_t weight_ns);
 /* As above, where it is known already; 0: it isn't, and nothing was added. */
-uint32_t hw_stacks_add_known(struct hw_stacks *stacks, const unsigned long *codes, const int *lines, unsigned depth, uint64_t weight_ns);
+uint32_t hw_stacks_add_known(struct hw_stacks *stacks, const struct hw_blamed_frame *frames, unsigned depth, uint64_t weight_ns);
 bool hw_stacks_tight(const struct hw_stacks *stacks);
 /* Weights and counts start at zero again. */
 void hw_stacks_reset(struct hw_stacks *stacks);

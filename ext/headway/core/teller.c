@@ -7,47 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_NS (2 * HW_NS_PER_MS)
-#define PATIENCE_LOOKS 50
-
-static bool
-all_named(const struct hw_stacks *stacks)
-{
-    uint32_t count = stacks->frames ? (uint32_t)stacks->frame_count : 0;
-    return count == 0 || stacks->frames[count - 1].method != 0; /* in order */
-}
-
-static bool
-somebody_runs(struct hw_runtime *rt)
-{
-    pthread_mutex_lock(&rt->lock);
-    bool runs = rt->scheduler.holder != NULL || rt->scheduler.counts[HW_IS_READY] > 0;
-    pthread_mutex_unlock(&rt->lock);
-    return runs;
-}
-
 bool
 hw_teller_name(const struct hw_teller *teller, const struct hw_naming *naming, char *name, size_t capacity)
 {
     struct hw_naming known = *naming;
     if (teller->many_to_many) known.native_id = 0;
     return hw_name_of(&known, name, capacity);
-}
-
-void
-hw_teller_ask(const struct hw_teller *teller)
-{
-    if (!all_named(teller->stacks) && somebody_runs(teller->runtime)) teller->trigger();
-}
-
-/* A trigger may be lost, so it is repeated. */
-void
-hw_teller_await(const struct hw_teller *teller)
-{
-    for (int looks = 0; looks < PATIENCE_LOOKS && !all_named(teller->stacks) && somebody_runs(teller->runtime); looks++) {
-        teller->trigger();
-        nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
-    }
 }
 
 struct threads {
@@ -103,7 +68,6 @@ int
 hw_teller_dump(const struct hw_teller *teller, const char *path)
 {
     struct hw_runtime *rt = teller->runtime;
-    hw_teller_await(teller);
     struct hw_buffer definitions = { NULL, 0, 0 };
     struct hw_encoded none = { 0, 0, 0 };
     struct hw_dump dump = { .path = path, .definitions = &definitions };
@@ -122,7 +86,6 @@ void
 hw_teller_complete(const struct hw_teller *teller)
 {
     struct hw_recorder *recorder = &teller->runtime->recorder;
-    hw_teller_await(teller);
     struct threads threads = living_threads(teller, SIZE_MAX, 0);
     struct hw_buffer *buffer = hw_recorder_definitions(recorder);
     encode_threads(buffer, &threads, recorder->named); /* Ruby knew more of the others */
@@ -186,5 +149,4 @@ hw_teller_keep_up(const struct hw_teller *teller, uint64_t now)
     hw_encode_tables(buffer, teller->strings, teller->stacks, &recorder->written);
     hw_recorder_definitions_done(recorder);
     free(threads.list);
-    if (!all_named(teller->stacks)) teller->trigger();
 }

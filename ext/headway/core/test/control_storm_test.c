@@ -18,26 +18,17 @@ change_states(void *unused)
     return NULL;
 }
 
-/* As the binding's jobs would: stacks are added, and named when somebody asks. */
+/* As the binding's job does. */
 static void *
 blame(void *unused)
 {
     (void)unused;
-    uint32_t named = 0;
-    for (int line = 1; !atomic_load(&over); line = line % 3000 + 1) {
-        unsigned long codes[2] = { 1, 2 };
-        int lines[2] = { line, 1 };
-        hw_stacks_add(&stacks, codes, lines, 2, 1000);
-        if (!atomic_exchange(&names_due, false)) {
-            usleep(100);
-            continue;
-        }
-        for (; named < stacks.frame_count; named++) {
-            char name[32];
-            snprintf(name, sizeof(name), "method%u", named);
-            stacks.frames[named].file = hw_strings_number(&strings, "file", 4);
-            stacks.frames[named].method = hw_strings_number(&strings, name, strlen(name));
-        }
+    for (uint32_t line = 1; !atomic_load(&over); line = line % 3000 + 1) {
+        char name[32];
+        snprintf(name, sizeof(name), "method%u", line);
+        uint32_t file = hw_strings_number(&strings, "file", 4), method = hw_strings_number(&strings, name, strlen(name));
+        hw_stacks_add(&stacks, (const struct hw_blamed_frame[]){ { method, file, line }, { method, file, 1 } }, 2, 1000);
+        usleep(100);
     }
     return NULL;
 }

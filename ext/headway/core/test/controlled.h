@@ -21,19 +21,12 @@ static struct hw_runtime runtime;
 static struct hw_control control;
 static struct hw_strings strings;
 static struct hw_stacks stacks;
-static atomic_bool names_due;
 static char directory[64];
 static atomic_bool over;
 
 static inline void
 ignore_trigger(void)
 {
-}
-
-static inline void
-on_trigger(void)
-{
-    atomic_store(&names_due, true);
 }
 
 static inline void
@@ -48,7 +41,7 @@ set_up(void)
     policy.kind = HW_OBSERVE;
     hw_runtime_reset(&runtime);
     CHECK(hw_runtime_start(&runtime, &policy, HW_POLL, false));
-    hw_control_init(&control, &runtime, &strings, &stacks, on_trigger);
+    hw_control_init(&control, &runtime, &strings, &stacks, ignore_trigger);
     runtime.recorder.teller = &control.teller;
     snprintf(control.facts.directory, sizeof(control.facts.directory), "%s/s", directory);
     strcpy(control.facts.headway, "0");

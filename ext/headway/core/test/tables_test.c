@@ -59,23 +59,23 @@ TEST(strings_have_an_end)
 
 TEST(a_stack_is_kept_once_and_gathers_weight)
 {
-    const unsigned long codes[] = { 0x1000, 0x2000, 0x3000 };
-    const int lines[] = { 1, 2, 3 }, elsewhere[] = { 1, 2, 4 };
+    const struct hw_blamed_frame frames[] = { { 2, 1, 1 }, { 3, 1, 2 }, { 4, 1, 3 } };
+    const struct hw_blamed_frame elsewhere[] = { { 2, 1, 1 }, { 3, 1, 2 }, { 4, 1, 4 } };
     start();
-    uint32_t one = hw_stacks_add(&stacks, codes, lines, 3, 10), two = hw_stacks_add(&stacks, codes, elsewhere, 3, 5);
+    uint32_t one = hw_stacks_add(&stacks, frames, 3, 10), two = hw_stacks_add(&stacks, elsewhere, 3, 5);
     CHECK(one != two && one > HW_STACK_FOLDED);
-    CHECK_EQUAL(one, hw_stacks_add(&stacks, codes, lines, 3, 7));
-    CHECK(hw_stacks_add(&stacks, codes, lines, 2, 1) != one);
+    CHECK_EQUAL(one, hw_stacks_add(&stacks, frames, 3, 7));
+    CHECK(hw_stacks_add(&stacks, frames, 2, 1) != one);
     CHECK_EQUAL(17, stacks.stacks[one - 1].weight_ns);
     CHECK_EQUAL(2, stacks.stacks[one - 1].samples);
     CHECK_EQUAL(5, stacks.frame_count); /* three, one on another line, the folded one */
-    CHECK_EQUAL(one, hw_stacks_add(&stacks, codes, lines, 3, 0)); /* its number is wanted, nobody waited for it */
+    CHECK_EQUAL(one, hw_stacks_add(&stacks, frames, 3, 0)); /* its number is wanted, nobody waited for it */
     CHECK_EQUAL(2, stacks.stacks[one - 1].samples);
-    CHECK_EQUAL(0, hw_stacks_add(&stacks, codes, lines, 0, 1));
+    CHECK_EQUAL(0, hw_stacks_add(&stacks, frames, 0, 1));
     hw_stacks_reset(&stacks);
     CHECK_EQUAL(0, stacks.stacks[one - 1].weight_ns);
     clean_up();
-    CHECK_EQUAL(0, hw_stacks_add(&stacks, codes, lines, 3, 1));
+    CHECK_EQUAL(0, hw_stacks_add(&stacks, frames, 3, 1));
 }
 
 /* Whatever comes, no weight is lost. */
@@ -84,15 +84,13 @@ TEST(stacks_have_an_end)
     start();
     uint64_t added = 0, kept = 0;
     for (unsigned i = 0; i < 3 * HW_STACKS_MOST; i++) {
-        unsigned long codes[HW_STACK_DEEPEST + 10];
-        int lines[HW_STACK_DEEPEST + 10];
+        struct hw_blamed_frame frames[HW_STACK_DEEPEST + 10];
         unsigned depth = 1 + (unsigned)test_random(HW_STACK_DEEPEST + 9);
         for (unsigned frame = 0; frame < depth; frame++) {
-            codes[frame] = 16 * (1 + test_random(5000));
-            lines[frame] = (int)test_random(4) - 1;
+            frames[frame] = (struct hw_blamed_frame){ (uint32_t)test_random(5000), (uint32_t)test_random(100), (uint32_t)test_random(3) };
         }
         uint64_t weight_ns = 1 + test_random(1000); /* 0 blames nobody */
-        uint32_t number = hw_stacks_add(&stacks, codes, lines, depth, weight_ns);
+        uint32_t number = hw_stacks_add(&stacks, frames, depth, weight_ns);
         CHECK(number > 0 && number <= stacks.stack_count);
         added += weight_ns;
     }
@@ -106,52 +104,50 @@ TEST(stacks_have_an_end)
 /* Each is deep, and new in its leaves: of what was cut short there is room for all the same. */
 TEST(a_tight_table_has_room_for_short_stacks)
 {
-    unsigned long codes[HW_STACK_DEEPEST];
-    int lines[HW_STACK_DEEPEST] = { 0 };
+    struct hw_blamed_frame frames[HW_STACK_DEEPEST] = { 0 };
     uint32_t first = 0;
     start();
-    for (unsigned frame = 0; frame < HW_STACK_DEEPEST; frame++) codes[frame] = 16 * (frame + 1);
+    for (unsigned frame = 0; frame < HW_STACK_DEEPEST; frame++) frames[frame].method = frame + 1;
     for (unsigned i = 0; !hw_stacks_tight(&stacks); i++) {
         CHECK(i < HW_STACKS_MOST);
-        lines[0] = (int)i + 1;
-        uint32_t number = hw_stacks_add(&stacks, codes, lines, HW_STACK_DEEPEST, 1);
+        frames[0].line = i + 1;
+        uint32_t number = hw_stacks_add(&stacks, frames, HW_STACK_DEEPEST, 1);
         if (i == 0) first = number;
     }
     CHECK_EQUAL(0, stacks.folded);
-    uint32_t count = stacks.stack_count, frames = stacks.frame_count;
-    lines[0] = 1;
-    CHECK_EQUAL(first, hw_stacks_add_known(&stacks, codes, lines, HW_STACK_DEEPEST, 5));
+    uint32_t stack_count = stacks.stack_count, frame_count = stacks.frame_count;
+    frames[0].line = 1;
+    CHECK_EQUAL(first, hw_stacks_add_known(&stacks, frames, HW_STACK_DEEPEST, 5));
     CHECK_EQUAL(6, stacks.stacks[first - 1].weight_ns);
-    lines[0] = 1 << 20; /* the frame is new */
-    CHECK_EQUAL(0, hw_stacks_add_known(&stacks, codes, lines, HW_STACK_DEEPEST, 5));
-    lines[0] = 1; /* the stack is */
-    CHECK_EQUAL(0, hw_stacks_add_known(&stacks, codes, lines, 2, 5));
-    CHECK_EQUAL(count, stacks.stack_count);
-    CHECK_EQUAL(frames, stacks.frame_count);
+    frames[0].line = 1 << 20; /* the frame is new */
+    CHECK_EQUAL(0, hw_stacks_add_known(&stacks, frames, HW_STACK_DEEPEST, 5));
+    frames[0].line = 1; /* the stack is */
+    CHECK_EQUAL(0, hw_stacks_add_known(&stacks, frames, 2, 5));
+    CHECK_EQUAL(stack_count, stacks.stack_count);
+    CHECK_EQUAL(frame_count, stacks.frame_count);
     for (unsigned i = 0; i < 1000; i++) {
-        codes[0] = 16 * (100 + i);
-        CHECK(hw_stacks_add(&stacks, codes, lines, 5, 1) > HW_STACK_FOLDED);
+        frames[0].method = 100 + i;
+        CHECK(hw_stacks_add(&stacks, frames, 5, 1) > HW_STACK_FOLDED);
     }
     CHECK_EQUAL(0, stacks.folded);
     clean_up();
-    CHECK_EQUAL(0, hw_stacks_add_known(&stacks, codes, lines, 5, 1));
+    CHECK_EQUAL(0, hw_stacks_add_known(&stacks, frames, 5, 1));
 }
 
 /* However many there are, and none of them is folded. */
 TEST(stacks_without_weight_leave_room_for_those_to_blame)
 {
-    unsigned long codes[] = { 16, 32 };
-    int lines[] = { 1, 1 };
+    struct hw_blamed_frame frames[] = { { 1, 1, 1 }, { 2, 1, 1 } };
     start();
-    uint32_t known = hw_stacks_add(&stacks, codes, lines, 2, 0);
-    for (int i = 2; i < 2 * HW_FRAMES_MOST; i++) {
-        lines[0] = i;
-        CHECK(hw_stacks_add(&stacks, codes, lines, 2, 0) != HW_STACK_FOLDED);
+    uint32_t known = hw_stacks_add(&stacks, frames, 2, 0);
+    for (uint32_t i = 2; i < 2 * HW_FRAMES_MOST; i++) {
+        frames[0].line = i;
+        CHECK(hw_stacks_add(&stacks, frames, 2, 0) != HW_STACK_FOLDED);
     }
-    CHECK_EQUAL(0, hw_stacks_add(&stacks, codes, lines, 2, 0));
-    CHECK(hw_stacks_add(&stacks, codes, lines, 2, 5) > HW_STACK_FOLDED);
-    lines[0] = 1;
-    CHECK_EQUAL(known, hw_stacks_add(&stacks, codes, lines, 2, 0));
+    CHECK_EQUAL(0, hw_stacks_add(&stacks, frames, 2, 0));
+    CHECK(hw_stacks_add(&stacks, frames, 2, 5) > HW_STACK_FOLDED);
+    frames[0].line = 1;
+    CHECK_EQUAL(known, hw_stacks_add(&stacks, frames, 2, 0));
     CHECK_EQUAL(0, stacks.folded);
     clean_up();
 }

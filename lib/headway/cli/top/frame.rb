@@ -88,7 +88,7 @@ module Headway
           %i[p50 p99 max].map { |part| "#{part} #{Summary::Text.duration(figures[part])}" }.join(" ")
         end
 
-        # The line of code behind which threads waited most; nothing while its name isn't known yet.
+        # The line of code behind which threads waited most; nothing where that is all stacks that found no room of their own.
         def blame_line
           blame = @stats[:blame]
           weight, method, file, line = blame[:lines].first&.values_at(:weight, :method, :file, :line)
