@@ -48,9 +48,9 @@ codes_init(void)
 bool
 hw_blame_prepare(void)
 {
-    if (!codes_init()) return false;
     if (hw_strings.table == NULL && !hw_strings_init(&hw_strings)) return false;
     if (hw_stacks.frames == NULL && !hw_stacks_init(&hw_stacks)) return false;
+    if (!codes_init()) return false;
     hw_stacks_reset(&hw_stacks);
     return true;
 }
@@ -178,6 +178,7 @@ add_stack(struct hw_blamed_frame *frames, unsigned depth, uint64_t weight_ns)
 static void
 take_stack(const struct hw_thread *record, enum hw_trace_kind kind, uint64_t weight_ns, uint64_t now)
 {
+    if (codes == NULL) return; /* memory was short at the start */
     VALUE found[HW_STACK_DEEPEST];
     int lines[HW_STACK_DEEPEST];
     struct hw_blamed_frame frames[HW_STACK_DEEPEST];

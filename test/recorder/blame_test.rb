@@ -138,6 +138,37 @@ class BlameTest < Harness::RecorderTest
     def grind(seconds) = Heavy.grind(seconds)
   end
 
+  # The tables are allocated at the start, and without them there is no blame.
+  MEMORY_IS_SHORT = <<~C
+    #define _GNU_SOURCE
+    #include <dlfcn.h>
+    #include <stdlib.h>
+    void *calloc(size_t count, size_t size)
+    {
+        static void *(*calloc_there_is)(size_t, size_t);
+        static int looks;
+        if (!calloc_there_is && !looks++) calloc_there_is = (void *(*)(size_t, size_t))dlsym(RTLD_NEXT, "calloc");
+        if (!calloc_there_is || (count * size > 100000 && getenv("MEMORY_IS_SHORT"))) return NULL;
+        return calloc_there_is(count, size);
+    }
+  C
+
+  def test_where_memory_is_short_at_the_start_nobody_is_blamed
+    skip "no LD_PRELOAD here" unless RUBY_PLATFORM.include?("linux")
+    File.write(file("short.c"), MEMORY_IS_SHORT)
+    system(*RbConfig::CONFIG["CC"].split, "-shared", "-fPIC", "-o", file("short.so"), file("short.c"), "-ldl", exception: true)
+    run = Harness::RubyProcess.eval(<<~RUBY, env: { "LD_PRELOAD" => [ENV["LD_PRELOAD"], file("short.so")].compact.join(" ") })
+      require "headway"
+      ENV["MEMORY_IS_SHORT"] = "1"
+      Headway.start
+      ENV.delete("MEMORY_IS_SHORT")
+      Array.new(3) { Thread.new { deadline = Time.now + 0.3; nil while Time.now < deadline } }.each(&:join)
+      p Headway.stats[:blame][:samples]
+    RUBY
+    assert run.success?, run
+    assert_equal "0\n", run.out, run
+  end
+
   # Such as the methods that config.ru defines: the address of their object is another one in each worker.
   test_under [:fair_signal], "what has no name is called the same in every process" do
     nameless = Object.new
