@@ -171,6 +171,7 @@ static void
 recognise_vm_slice(struct hw_scheduler *s, struct hw_thread *thread)
 {
     thread->burst_ns = s->just_suspended_burst_ns;
+    thread->says_batch = s->just_said_batch;
     thread->account.voluntary--;
     thread->account.preempted++;
     s->account.voluntary--;
@@ -326,12 +327,13 @@ hw_scheduler_suspended(struct hw_scheduler *s, struct hw_thread *thread, uint64_
         s->account.voluntary++;
         thread->usual_piece_ns = hw_policy_usual_piece_ns(&s->policy, thread, thread->piece_ns);
         thread->piece_ns = 0;
-        thread->says_batch = false;
         if (s->counts[HW_IS_READY] > 0) {
             s->just_suspended = thread;
             s->just_suspended_burst_ns = thread->burst_ns;
             s->just_admitted = s->admitted == thread;
+            s->just_said_batch = thread->says_batch;
         }
+        thread->says_batch = false;
         thread->burst_ns = hw_policy_burst_at_block_ns(&s->policy, thread->burst_ns);
         if (thread->fresh) {
             /* It blocked: the credit it lacked for being new is given to it. */

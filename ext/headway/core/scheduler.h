@@ -29,7 +29,8 @@ struct hw_scheduler {
     uint64_t resumes;           /* numbers each hold */
     struct hw_thread *just_suspended; /* by the event before this one, while others were ready: */
     uint64_t just_suspended_burst_ns; /* what its burst was, */
-    bool just_admitted;         /* and whether it was admitted */
+    bool just_admitted;         /* whether it was admitted, */
+    bool just_said_batch;       /* and what says_batch was of it */
     uint64_t linger_ns;         /* until then the gate stays shut for an interactive thread that is expected right back */
     const struct hw_thread *lingers_for; /* that one; compared, never followed */
     uint64_t lingers_from_ns;   /* since when it keeps the GVL free of somebody who wants it; 0: it doesn't */

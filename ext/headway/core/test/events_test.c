@@ -24,6 +24,29 @@ TEST(the_vms_own_slice_is_no_voluntary_block)
     world_end();
 }
 
+/* Nor does it pass for a block to who says that it computes, as it would then go ahead of who does. */
+TEST(a_slice_of_the_vm_s_leaves_a_thread_its_word)
+{
+    world_start(HW_FAIR);
+    struct hw_thread *owner = sleeper(), *says = sleeper();
+    owner->burst_ns = MS(50);
+    ready(owner);
+    hw_scheduler_set_class(s, says, HW_CLASS_BATCH, world.now);
+    runs(says, MS(10));
+    suspended(says);
+    ready(says);
+    CHECK_EQUAL(2, says->tier);
+    CHECK(s->admitted == owner && says->at_gate);
+    check_all();
+
+    resumed(says);
+    advance(MS(1));
+    suspended(says);
+    ready(says);
+    CHECK(says->tier < 2); /* it might have been a call without the GVL */
+    world_end();
+}
+
 TEST(a_slice_of_the_vm_s_takes_neither_burst_nor_turn_from_the_admitted_thread)
 {
     world_start(HW_FAIR);
@@ -323,7 +346,7 @@ TEST(whatever_comes_the_invariants_hold)
     }
 }
 
-TESTS({ "vm_slice", the_vms_own_slice_is_no_voluntary_block },
+TESTS({ "vm_slice", the_vms_own_slice_is_no_voluntary_block }, { "word", a_slice_of_the_vm_s_leaves_a_thread_its_word },
       { "slice_turn", a_slice_of_the_vm_s_takes_neither_burst_nor_turn_from_the_admitted_thread },
       { "slice_over", the_vm_s_slice_at_the_end_of_a_turn_passes_the_admission_on },
       { "pass", who_gives_up_the_gvl_and_wants_it_back_at_once_has_not_slept },
