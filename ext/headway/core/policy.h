@@ -173,6 +173,13 @@ hw_policy_burst_ns(const struct hw_thread *thread, uint64_t now)
     return thread->burst_ns + (thread->state == HW_RUNNING && now > thread->burst_from_ns ? now - thread->burst_from_ns : 0);
 }
 
+static inline void
+hw_policy_set_class(struct hw_thread *thread, enum hw_class set_class)
+{
+    thread->set_class = set_class;
+    thread->says_batch = set_class == HW_CLASS_BATCH;
+}
+
 static inline bool
 hw_policy_is_batch(const struct hw_policy *policy, const struct hw_thread *thread, uint64_t now)
 {

@@ -462,8 +462,7 @@ hw_scheduler_sample(struct hw_scheduler *s, uint64_t now)
 void
 hw_scheduler_set_class(struct hw_scheduler *s, struct hw_thread *thread, enum hw_class set_class, uint64_t now)
 {
-    thread->set_class = set_class;
-    thread->says_batch = set_class == HW_CLASS_BATCH;
+    hw_policy_set_class(thread, set_class);
     settle(s, thread, now);
 }
 

@@ -22,6 +22,24 @@ TEST(who_is_batch_by_hand_survives_stops_and_starts)
     check_given_back();
 }
 
+/* Who left its block while Headway was stopped computes by nobody's word then. */
+TEST(what_was_said_before_a_stop_is_void_with_its_block)
+{
+    vm_headway_start(HW_FAIR, MS(2), HW_SIGNAL);
+    vm_set_class(HW_CLASS_BATCH);
+    CHECK(atomic_load(&current->record)->says_batch);
+    vm_headway_stop();
+    vm_set_class(HW_CLASS_MEASURED);
+    vm_headway_start(HW_FAIR, MS(2), HW_SIGNAL);
+    CHECK(!atomic_load(&current->record)->says_batch);
+    vm_headway_stop();
+    vm_set_class(HW_CLASS_BATCH);
+    vm_headway_start(HW_FAIR, MS(2), HW_SIGNAL);
+    CHECK(atomic_load(&current->record)->says_batch);
+    vm_set_class(HW_CLASS_MEASURED);
+    vm_headway_stop();
+}
+
 static struct vm_thread *
 parked_thread(void)
 {
@@ -110,6 +128,7 @@ TEST(who_was_interactive_by_hand_gives_way_as_soon_as_it_is_not)
 }
 
 RUNTIME_TESTS({ "by_hand", who_is_batch_by_hand_survives_stops_and_starts },
+              { "stopped", what_was_said_before_a_stop_is_void_with_its_block },
               { "parked_start", a_parked_thread_is_not_forgotten_by_a_start },
               { "parked_class", a_parked_thread_that_is_batch_no_more_is_let_go },
               { "loose", who_was_interactive_by_hand_gives_way_as_soon_as_it_is_not })
