@@ -130,6 +130,19 @@ class TraceTest < TraceCase
     assert_equal "late", reader.value
   end
 
+  # A request that renders in more stacks than there are places where it could have been blocked.
+  def test_work_is_blamed_in_all_its_stacks
+    stacks = 1..80
+    encoder = TraceEncoder.new.strings(1 => "GET /", 2 => "Page#render", 3 => "page.rb")
+    encoder.frames(stacks.to_h { |line| [line, [2, 3, line]] }).stacks(stacks.to_h { |stack| [stack, [stack]] })
+    encoder.events([ms(0), 1, :resumed], [ms(0), 1, :mark_begin, 1], [ms(0), 2, :ready],
+                   *stacks.map { |stack| [ms(10 * stack), 1, :blame, stack] }, [ms(800), 1, :mark_end, 1], [ms(800), 1, :suspended])
+    trace = trace_of(encoder.end).to_h
+
+    assert_equal trace[:blame][:stacks].map { |stack| [stack[:frames], stack[:weight_s]] }, trace[:work].first[:blamed].map(&:values)
+    assert_in_delta 0.8, trace[:work].first[:blamed].sum { |stack| stack[:s] }
+  end
+
   def test_files_merge_on_the_common_clock
     parent = TraceEncoder.new(pid: 10, clock_ns: 5_000_000_000, wall_ns: 1_700_000_000_000_000_000)
     parent.strings(1 => "Job#run", 2 => "job.rb").frames(1 => [1, 2, 5]).stacks(1 => [1])

@@ -36,7 +36,7 @@
 #define HW_PLACES_OF_WORK 16 /* stacks of one piece of work; of further ones, the shortest aren't told */
 #define HW_ANALYSIS_PLACES_MOST (UINT32_C(1) << 20) /* of a name of work and a stack */
 
-/* Where it was blocked, for how long; or where it was when others waited for it. */
+/* Where it was blocked, for how long. */
 struct hw_places {
     uint8_t count;
     struct {
@@ -51,7 +51,8 @@ struct hw_thread_work {
     uint64_t time_ns, running_ns, ready_ns, computed_ns, blamed_ns;
     bool done;
     bool any; /* it had work */
-    struct hw_places blocked, blamed;
+    struct hw_places blocked;
+    uint32_t blames; /* of its thread, that came to something in it: place + 1 of the last one, which leads on to the others; 0: none */
 };
 
 struct hw_analysed_thread {
@@ -134,6 +135,8 @@ struct hw_analysed_blame {
     uint32_t thread, stack;
     uint64_t weight_ns, samples;
     uint64_t late_ns; /* of the weight, samples that somebody had waited HW_LATE_NS for: that code heeds no interrupt */
+    uint64_t in_work_ns;   /* of the weight, what its thread's work has, */
+    uint32_t next_in_work; /* and where else that is blamed: as `blames` of hw_thread_work */
 };
 
 struct hw_analysis {

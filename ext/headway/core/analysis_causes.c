@@ -115,8 +115,8 @@ hw_pass_blame(struct hw_pass *pass, uint32_t index, uint32_t stack)
     holder->sampled_ns = pass->now_ns;
     analysis->blame_samples++;
     analysis->blame_ns += weight;
-    hw_pass_blame_work(holder, stack, weight);
     struct hw_analysed_blame *blame = blame_of(pass, index, stack);
+    hw_pass_blame_work(pass, holder, blame, weight);
     if (!blame) {
         analysis->blames_folded++;
         return;

@@ -45,7 +45,8 @@ void hw_pass_gc(struct hw_pass *pass, bool runs);
 void hw_pass_work(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *event);
 void hw_pass_end_work(struct hw_pass *pass, uint32_t index);
 void hw_pass_blocked(struct hw_pass *pass, uint32_t index, uint32_t stack);
-void hw_pass_blame_work(struct hw_analysed_thread *holder, uint32_t stack, uint64_t weight_ns);
+/* blame: where it is added up, too; NULL: nowhere. */
+void hw_pass_blame_work(struct hw_pass *pass, struct hw_analysed_thread *holder, struct hw_analysed_blame *blame, uint64_t weight_ns);
 
 /* Makes room for one more entry of an array that grows up to `most`. False: it is full. NULL out of memory: fails the pass. */
 bool hw_pass_room(struct hw_pass *pass, void *array, uint32_t count, uint32_t *capacity, uint32_t most, size_t size);

@@ -33,10 +33,11 @@ add_place(struct hw_pass *pass, struct hw_number_map *sums, uint32_t stack, uint
     if (sum_ns) *sum_ns += by_ns;
 }
 
-static void
-add_places(struct hw_pass *pass, struct hw_number_map *sums, const struct hw_places *places, uint64_t factor)
+/* The first, or the next, of those that a thread's work is blamed in; NULL: none. */
+static struct hw_analysed_blame *
+blame_at(const struct hw_pass *pass, uint32_t place)
 {
-    for (unsigned i = 0; i < places->count; i++) add_place(pass, sums, places->at[i].stack, factor * places->at[i].ns);
+    return place ? &pass->analysis->blames[place - 1] : NULL;
 }
 
 /* times: 1, or -1 to take it back. */
@@ -52,8 +53,10 @@ count(struct hw_pass *pass, const struct hw_thread_work *done, int times)
     work->ready_ns += factor * done->ready_ns;
     work->computed_ns += factor * done->computed_ns;
     work->blamed_ns += factor * done->blamed_ns;
-    add_places(pass, &work->blocked, &done->blocked, factor);
-    add_places(pass, &work->blamed, &done->blamed, factor);
+    const struct hw_places *blocked = &done->blocked;
+    for (unsigned i = 0; i < blocked->count; i++) add_place(pass, &work->blocked, blocked->at[i].stack, factor * blocked->at[i].ns);
+    const struct hw_analysed_blame *blame = blame_at(pass, done->blames);
+    for (; blame; blame = blame_at(pass, blame->next_in_work)) add_place(pass, &work->blamed, blame->stack, factor * blame->in_work_ns);
 }
 
 /* Who marks runs; of one that doesn't, as its work ended elsewhere, the wait that is under way is left out. */
@@ -101,6 +104,8 @@ begin(struct hw_pass *pass, struct hw_analysed_thread *thread, uint32_t string)
         pass->process->at_work.since_ns = pass->now_ns;
     }
     change_at_work(pass, 1);
+    struct hw_analysed_blame *blame = blame_at(pass, work->blames);
+    for (; blame; blame = blame_at(pass, blame->next_in_work)) blame->in_work_ns = 0;
     *work = (struct hw_thread_work){ .string = string, .depth = 1, .time_ns = pass->now_ns, .running_ns = running_ns(pass, thread),
                                      .ready_ns = thread->time_ns[HW_READY], .computed_ns = thread->computed_ns, .any = true };
 }
@@ -176,9 +181,15 @@ hw_pass_end_work(struct hw_pass *pass, uint32_t index)
 }
 
 void
-hw_pass_blame_work(struct hw_analysed_thread *holder, uint32_t stack, uint64_t weight_ns)
+hw_pass_blame_work(struct hw_pass *pass, struct hw_analysed_thread *holder, struct hw_analysed_blame *blame, uint64_t weight_ns)
 {
-    if (holder->work.depth == 0 || weight_ns == 0) return;
-    holder->work.blamed_ns += weight_ns;
-    if (stack != UINT32_MAX) note_place(&holder->work.blamed, stack, weight_ns);
+    struct hw_thread_work *work = &holder->work;
+    if (work->depth == 0 || weight_ns == 0) return;
+    work->blamed_ns += weight_ns;
+    if (blame == NULL) return;
+    if (blame->in_work_ns == 0) {
+        blame->next_in_work = work->blames;
+        work->blames = (uint32_t)(blame - pass->analysis->blames) + 1;
+    }
+    blame->in_work_ns += weight_ns;
 }

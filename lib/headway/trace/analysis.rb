@@ -173,13 +173,18 @@ module Headway
         end
       end
 
+      # Stacks of one name of work in which it was blocked: the rest is little, and each has dozens of frames. Those in which it is blamed,
+      # which its threads have anyway, are all there: of each line it is asked how much of its weight is that work's.
+      MOST_BLOCKED = 50
+      private_constant :MOST_BLOCKED
+
       # The same name in several processes is one.
       def work(blame)
         rows = @raw[:work].group_by(&:first).map do |name, all|
           blocked, blamed = [-2, -1].map { |list| blame.places(all.flat_map { |one| one[list] }) }
           count, *times = all.map { |_, *figures, _, _| figures }.transpose.map(&:sum)
           { name: name, count: count, **%i[total_s running_s ready_s computed_s blamed_s].zip(times.map { |ns| seconds(ns) }).to_h,
-            blocked: blocked, blamed: blamed }
+            blocked: blocked.first(MOST_BLOCKED), blamed: blamed }
         end
         rows.sort_by { |row| [-row[:ready_s], -row[:total_s], row[:name]] }
       end

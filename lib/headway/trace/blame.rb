@@ -6,10 +6,6 @@ module Headway
     # all processes, so that the same line of two workers is one frame, and stacks that come to the same frames are one stack of their thread,
     # or work.
     class Blame
-      # Stacks of one name of work: the rest is little, and each has dozens of frames.
-      MOST_PLACES = 50
-      private_constant :MOST_PLACES
-
       # @param raw [Hash] from Native.analyse
       def initialize(raw)
         @raw = raw
@@ -19,12 +15,12 @@ module Headway
       end
 
       # @param places [Array] of one name of work: where it was blocked, say
-      # @return [Array<Hash>] the longest, and longest first
+      # @return [Array<Hash>] longest first
       def places(places)
         sums = places.each_with_object(Hash.new(0)) do |(process, frames, ns), all|
           all[frames.map { |frame| number(process, frame) }] += ns
         end
-        sums.sort_by { |frames, ns| [-ns, frames] }.first(MOST_PLACES).map { |frames, ns| { frames: frames, s: seconds(ns) } }
+        sums.sort_by { |frames, ns| [-ns, frames] }.map { |frames, ns| { frames: frames, s: seconds(ns) } }
       end
 
       # With the frames of all that was asked for.

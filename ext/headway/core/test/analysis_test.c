@@ -199,6 +199,30 @@ TEST(in_which_stacks_work_had_others_wait)
     hw_analysis_free(&analysis);
 }
 
+/* As a line of it that calls others comes to more stacks than work was blocked in. */
+TEST(work_is_blamed_in_all_its_stacks)
+{
+    enum { STACKS = 3 * HW_PLACES_OF_WORK };
+    struct hw_trace_event events[4 + 2 * STACKS];
+    size_t count = 0;
+    uint64_t now = 100;
+    events[count++] = (struct hw_trace_event)EVENT(now, 1, RESUMED);
+    events[count++] = (struct hw_trace_event)EVENT(now, 2, READY);
+    for (unsigned round = 0; round < 2; round++) {
+        if (round == 1) events[count++] = (struct hw_trace_event)EVENT(now, 1, MARK_BEGIN, .value = 1);
+        for (uint32_t stack = 1; stack <= STACKS; stack++) {
+            events[count++] = (struct hw_trace_event)EVENT(now += 10, 1, BLAME, .value = stack);
+        }
+    }
+    events[count++] = (struct hw_trace_event)EVENT(now, 1, MARK_END, .value = 1);
+    analyse_events(events, count, true);
+    for (uint32_t stack = 1; stack <= STACKS; stack++) {
+        uint64_t *blamed_ns = hw_number_map_find(&analysis.works[0].blamed, stack);
+        CHECK(blamed_ns && *blamed_ns == 10, "stack %u", stack);
+    }
+    hw_analysis_free(&analysis);
+}
+
 /* One after the other, each in another stack, one of them for long; the 17th takes the place of the shortest. */
 TEST(where_work_was_blocked_longest)
 {
@@ -470,7 +494,7 @@ TESTS(NAMED(a_wait_is_split_among_those_who_held_the_gvl), NAMED(a_hold_off_the_
       NAMED(blame_is_late_when_one_waited_long_for_it_however_many_did),
       NAMED(marks_nest_and_end_with_their_thread), NAMED(marks_beyond_the_limit_are_folded),
       NAMED(work_is_what_outermost_marks_say), NAMED(a_part_is_a_mark_and_no_work),
-      NAMED(in_which_stacks_work_had_others_wait),
+      NAMED(in_which_stacks_work_had_others_wait), NAMED(work_is_blamed_in_all_its_stacks),
       NAMED(what_threads_ran_beyond_their_burst), NAMED(where_work_was_blocked), NAMED(where_work_was_blocked_longest),
       NAMED(work_was_blocked_no_longer_than_it_was_without_the_gvl), NAMED(what_came_since_work_began_is_told_apart),
       NAMED(how_many_threads_were_at_work_at_once), NAMED(what_work_computed_without_the_gvl),
