@@ -162,6 +162,27 @@ class TopTest < Minitest::Test
     assert_empty Headway::CLI::Top::Sample.new({ pid: 1, wall: 13 }).works, "of an earlier version"
   end
 
+  def test_how_many_works_a_second_has_no_exponent
+    said = { 1234.0 => "1234", 123.4 => "123", 12.34 => "12.3", 0.0123 => "0.0123", 0.00002 => "<0.001" }
+    said.each do |rate, text|
+      works = { job: { running: 1.0, ready: 0.0, suspended: 1.0, wait: { count: rate * 100_000 } } }
+      assert_includes picture(wall: 100_000.0, work: works), "since Headway started: #{text} jobs/s, which "
+    end
+  end
+
+  # @return [String] what is shown of a process with these statistics
+  def picture(**stats)
+    require "headway/cli"
+    require "headway/cli/top"
+    require "headway/cli/top/frame"
+    require "headway/cli/top/sample"
+    none = { count: 0, p50: 0.0, p99: 0.0, max: 0.0 }
+    process = { running: 1.0, ready: 1.0, suspended: 9.0, wait: none, hold: none, switches: { voluntary: 1, preempted: 0 }, threads: 0, wait_histogram: [] }
+    sample = Headway::CLI::Top::Sample.new({ pid: 1, wall: 10.0, policy: "fair", quantum_ms: 100, preempt: "signal", process: process, threads: [],
+                                             blame: { weight: 0.0, lines: [] }, **stats })
+    Headway::CLI::Top::Frame.new(sample, sort: :wait).lines.join("\n")
+  end
+
   # -- in a terminal
 
   def test_refreshes_and_quits

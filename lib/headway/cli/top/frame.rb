@@ -63,9 +63,16 @@ module Headway
 
         def works_line
           works = @sample.works.map do |kind, sums|
-            format("%.3g %ss/s, which waited for the GVL for %.0f %% of their time", sums[:per_s], kind, 100 * sums[:waited])
+            format("%s %ss/s, which waited for the GVL for %.0f %% of their time", per_second(sums[:per_s]), kind, 100 * sums[:waited])
           end
           works.empty? ? [] : ["#{@sample.interval? ? span : SINCE}: #{works.join("; ")}"]
+        end
+
+        # Never with an exponent, as 1.2e+03.
+        def per_second(rate)
+          return "<0.001" if rate < 0.001
+
+          format(rate >= 100 ? "%.0f" : "%.3g", rate)
         end
 
         def span = "in #{Summary::Text.duration(@sample.seconds)}"
