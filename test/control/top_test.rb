@@ -170,6 +170,15 @@ class TopTest < Minitest::Test
     end
   end
 
+  # What was behind brief holds, or with the GVL free, is behind no line of code.
+  def test_how_much_of_the_waiting_was_seen_where_it_was_little
+    line = { method: "Object#crunch", file: "app.rb", line: 7 }
+    said = ->(weight) { picture(blame: { weight: weight, lines: [{ **line, weight: weight * 0.75 }] })[/.*crunch.*/] }
+
+    assert_equal "since Headway started: 75 % of the waiting behind Object#crunch at app.rb:7, as far as it was seen: 200 ms of 1.00 s", said[0.2]
+    assert_equal "since Headway started: 75 % of the waiting behind Object#crunch at app.rb:7", said[0.95]
+  end
+
   # @return [String] what is shown of a process with these statistics
   def picture(**stats)
     require "headway/cli"

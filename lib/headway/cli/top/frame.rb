@@ -10,7 +10,9 @@ module Headway
       class Frame
         PLAIN = ->(text, _style) { text }
         SINCE = "since Headway started"
-        private_constant :PLAIN, :SINCE
+        # Of the waiting: who sees so much needn't say how much that is.
+        NEARLY_ALL = 0.9
+        private_constant :PLAIN, :SINCE, :NEARLY_ALL
 
         # @param sample [Sample]
         # @param sort [Symbol]
@@ -102,7 +104,13 @@ module Headway
           return [] if method.nil?
 
           place = " at #{file}:#{line}" if line.positive?
-          [format("#{SINCE}: %.0f %% of the waiting behind %s", weight * 100 / blame[:weight], "#{method}#{place}")]
+          [format("#{SINCE}: %.0f %% of the waiting behind %s", weight * 100 / blame[:weight], "#{method}#{place}#{seen(blame[:weight])}")]
+        end
+
+        # Holds of a few milliseconds are seldom seen, and the GVL that is free has no holder: of little that was seen little follows.
+        def seen(weight)
+          ready = @stats[:process][:ready]
+          ", as far as it was seen: #{Summary::Text.duration(weight)} of #{Summary::Text.duration(ready)}" if weight < NEARLY_ALL * ready
         end
 
         def rows
