@@ -244,6 +244,18 @@ class HeadlineTest < Minitest::Test
     assert_match(/\Awork without a name spent 60 % .* \(app\/report\.rb:12\)\. /, headline(MadeTraces.stalled(work: nameless)))
   end
 
+  # Nothing is seen of them, as there is nobody to be looked at.
+  def test_of_waits_with_the_gvl_free_nobody_is_blamed
+    late = MadeTrace.new(threads: [{ name: "late", segments: [[:ready, 0.85]] }]).to_h[:threads] # the others wait for 1.7 s
+    said = lambda do |blamed|
+      data = MadeTraces.stalled(work: [WORK.first, { **WORK.last, blamed: blamed }]).to_h
+      Headway::Report::Headline.of({ **data, threads: data[:threads] + late })
+    end
+
+    assert_includes said[WORK.last[:blamed]], "; 60 % of all waits were behind `Report#render` (app/report.rb:12), at `GET /report`."
+    assert_includes said[[]], "; 60 % of all waits were behind `Report#render` (app/report.rb:12), and by kind of work 60 % behind `GET /report`."
+  end
+
   # However many there are of them, policy fair lets nobody go before those that block by themselves.
   def test_threads_that_run_for_less_than_fair_prefers_them_for
     pool = lambda do |run_s|

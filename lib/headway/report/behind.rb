@@ -41,7 +41,7 @@ module Headway
         top(shares, thread)
       end
 
-      # @return [Array(String, Float), nil] the method that held the GVL in most of all waits, and for which share of them
+      # @return [Array(String, Float), nil] the method that held the GVL in most of all waits, and for which share of what was seen of them
       def method_of_all = parts(weigh(@stacks)).max_by(&:last)
 
       # @param method [String]

@@ -146,8 +146,9 @@ module Headway
         free = @behind.free_of_all
         return "; #{percent(free)} of all waits were with the GVL free, as the system let threads run late" if free >= MOSTLY
 
-        method, part = @behind.method_of_all
-        kind, its_part = kind_of_all
+        # Of those with the GVL free nothing was to be seen.
+        method, part = @behind.method_of_all&.then { |what, seen| [what, seen * (1 - free)] }
+        kind, its_part = kind_of_all(1 - free)
         method = nil unless part && part >= TELLING
         kind = nil unless its_part >= TELLING
         return "" unless method || kind
@@ -156,11 +157,12 @@ module Headway
         "; #{percent(part)} of all waits were behind #{code(method)}#{culprit(method, kind, its_part)}"
       end
 
-      # @return [Array(Hash, Float)] the kind of work that held the GVL in most of all waits, and in which share of what was seen of them
-      def kind_of_all
+      # @param held [Float] in which share of all waits anybody held the GVL
+      # @return [Array(Hash, Float)] the kind of work that held it in most of them, as far as that was seen, and in which share of all
+      def kind_of_all(held)
         kind = @work.max_by { |one| one[:blamed_s] }
         weight_s = @data[:blame][:weight_s]
-        [kind, weight_s.positive? ? kind[:blamed_s] / weight_s : 0.0]
+        [kind, weight_s.positive? ? held * kind[:blamed_s] / weight_s : 0.0]
       end
 
       # The heaviest kind of work needn't be what the heaviest method was called by.
