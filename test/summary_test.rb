@@ -228,6 +228,10 @@ class SummaryTest < Minitest::Test
     assert_includes text, "Jobs waited 48 % of their time for the GVL (1.90 s of 4.00 s, half of them for 1.00 ms or less); crunch kept others waiting most (1.90 s); " \
                           "--policy fair would let those that compute little go first.\n"
     assert_includes summary([pool, crunch], ready: 2.0, work: jobs), "crunch kept others waiting most (1.90 s).#{UNDER_FAIR}"
+    [0.0, 9e-7].each do |p50|
+      jobs[:job][:wait][:p50] = p50
+      assert_includes summary([pool, crunch], ready: 2.0, work: jobs), " (1.90 s of 4.00 s, half of them for less than 1 µs); "
+    end
   end
 
   def test_of_works_it_does_not_tell_where_others_did_the_waiting

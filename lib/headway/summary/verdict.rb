@@ -133,7 +133,12 @@ module Headway
       end
 
       # Under fair few may do all the waiting, and no less of it.
-      def halves(row) = (", half of them for #{Text.duration(row[:wait][:p50])} or less" if them?(row))
+      def halves(row)
+        return unless them?(row)
+
+        half_s = row[:wait][:p50]
+        ", half of them for #{half_s < 1e-6 ? "less than 1 µs" : "#{Text.duration(half_s)} or less"}"
+      end
 
       def label(row) = row[:label] || Table.label(row)
 
