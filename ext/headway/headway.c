@@ -103,7 +103,11 @@ static VALUE
 batch_p(VALUE self, VALUE thread)
 {
     struct hw_thread *record = record_or_raise(thread);
-    return record && record->batch ? Qtrue : Qfalse;
+    if (record == NULL) return Qfalse;
+    pthread_mutex_lock(&hw_runtime.lock);
+    bool batch = hw_scheduler_is_batch(&hw_runtime.scheduler, record, hw_now_ns());
+    pthread_mutex_unlock(&hw_runtime.lock);
+    return batch ? Qtrue : Qfalse;
 }
 
 /* Native.batch_ready -> how many batch threads wait for the GVL; 0 while Headway is stopped */

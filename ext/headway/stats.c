@@ -83,7 +83,7 @@ thread_hash(VALUE thread)
     bool shares_slot = record->waits.slot == HW_SLOT_OTHERS;
     uint64_t caused_ns = attribution->caused_ns[record->waits.slot];
     uint32_t number = record->number;
-    bool batch = record->batch;
+    bool batch = hw_scheduler_is_batch(&hw_runtime.scheduler, record, now);
     uint64_t quantum_ns = record->quantum_ns;
     pthread_mutex_unlock(&hw_runtime.lock);
 

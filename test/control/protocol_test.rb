@@ -19,6 +19,27 @@ class ControlProtocolTest < Minitest::Test
     assert_kind_of String, answer[:ping][:command]
   end
 
+  # Nothing has happened since to judge it by: who computes is alone, and who sleeps isn't woken.
+  def test_whether_a_thread_is_batch_is_told_as_it_is_now
+    program = program(<<~RUBY)
+      require "json"
+      cpu_s = -> { Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) }
+      compute = -> { (stop = cpu_s.call + 0.05) && (nil while cpu_s.call < stop) }
+      sleeper = Thread.new { compute.call; sleep }
+      sleeper.name = "sleeper"
+      sleep 0.01 until sleeper.stop? && Headway.thread(sleeper).stats[:switches][:voluntary].positive?
+      sleep 0.1
+      ready
+      $stdin.gets
+      compute.call
+      puts JSON.generate([Headway.thread, Headway.thread(sleeper)].flat_map { |thread| [thread.batch?, thread.stats[:batch]] })
+      sleep
+    RUBY
+
+    refute stats(program.socket)[:threads].find { |row| row[:name] == "sleeper" }[:batch]
+    assert_equal [true, true, false, false], JSON.parse(line_of(program))
+  end
+
   def test_statistics_are_those_of_headway_stats
     program = program(<<~RUBY)
       require "json"

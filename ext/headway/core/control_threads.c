@@ -26,8 +26,10 @@ copy_row(struct hw_runtime *rt, const struct listed *listed, struct row *row)
     pthread_mutex_lock(&rt->lock);
     bool lives = thread->link && thread->number == listed->number;
     if (lives) {
-        struct hw_account account = hw_account_at(thread, hw_now_ns());
-        *row = (struct row){ hw_naming_of(thread), hw_figures_of(&account), thread->state, thread->batch, thread->quantum_ns };
+        uint64_t now = hw_now_ns();
+        struct hw_account account = hw_account_at(thread, now);
+        bool batch = hw_scheduler_is_batch(&rt->scheduler, thread, now);
+        *row = (struct row){ hw_naming_of(thread), hw_figures_of(&account), thread->state, batch, thread->quantum_ns };
     }
     pthread_mutex_unlock(&rt->lock);
     return lives;

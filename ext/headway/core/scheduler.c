@@ -40,6 +40,13 @@ recount(struct hw_scheduler *s, struct hw_thread *thread, uint8_t bits, uint64_t
     thread->counts_as = bits;
 }
 
+bool
+hw_scheduler_is_batch(const struct hw_scheduler *s, const struct hw_thread *thread, uint64_t now)
+{
+    if (thread->state != HW_SUSPENDED || thread->set_class != HW_CLASS_MEASURED) return hw_policy_is_batch(&s->policy, thread, now);
+    return hw_policy_burst_after_sleep_ns(thread->burst_ns, hw_elapsed_ns(thread->since_ns, now)) >= s->policy.burst_ns;
+}
+
 unsigned
 hw_scheduler_batch_ready(const struct hw_scheduler *s)
 {

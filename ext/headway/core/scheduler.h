@@ -92,6 +92,10 @@ void hw_scheduler_called_back(struct hw_scheduler *scheduler, struct hw_thread *
 /* What was run so far, by all threads, once they had run for burst_ns without a block: the part of running that fair can cut short. */
 uint64_t hw_scheduler_batch_ns(const struct hw_scheduler *scheduler, uint64_t now);
 
+/* Whether it is a batch thread now. Its class as last judged is as old as the last event: who sleeps has been forgiven what it ran before,
+ * and who has run alone meanwhile has turned batch. */
+bool hw_scheduler_is_batch(const struct hw_scheduler *scheduler, const struct hw_thread *thread, uint64_t now);
+
 /* How many batch threads want the GVL and wait for it. */
 unsigned hw_scheduler_batch_ready(const struct hw_scheduler *scheduler);
 

@@ -93,8 +93,9 @@ TEST(a_worker_is_interactive_again_soon_after_heavy_work)
     struct hw_thread *worker = sleeper();
     runs(worker, MS(150));
     blocks(worker);
-    CHECK(worker->batch);
+    CHECK(worker->batch && hw_scheduler_is_batch(s, worker, world.now));
     advance(MS(5));
+    CHECK(!hw_scheduler_is_batch(s, worker, world.now)); /* it is told so before it wakes */
     ready(worker);
     check_all();
     CHECK(!worker->batch);
