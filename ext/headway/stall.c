@@ -7,13 +7,16 @@
  * again.
  *
  * The watches are in a WeakMap, which gives living ones only: with the GVL, in the main Ractor. One that is garbage may have a thread that
- * was freed before it, and is itself freed on whichever Ractor's thread, beside the loops: no list of ours could tell. */
+ * was freed before it, and is itself freed on whichever Ractor's thread, beside the loops: no list of ours could tell. Ruby 4.0.0's gives
+ * dead ones, too, until 4.0.1: there it is a Hash, and one that nobody closes stays. */
 #include "binding.h"
 #include "hash.h"
 #include "loop_watch.h"
 
 #include <errno.h>
 #include <ruby/debug.h>
+#include <ruby/version.h>
+#include <string.h>
 
 struct stall {
     struct hw_loop_watch watch;
@@ -177,6 +180,7 @@ static VALUE
 close_watch(VALUE self)
 {
     close_stall(stall_of(self));
+    rb_funcall(watches, rb_intern("delete"), 1, self);
     return Qnil;
 }
 
@@ -184,10 +188,10 @@ void
 hw_stall_init(VALUE native)
 {
     job = hw_preregister(on_job);
-    VALUE weak_map = rb_path2class("ObjectSpace::WeakMap");
-    watches = rb_class_new_instance(0, NULL, weak_map);
+    VALUE map = strcmp(ruby_version, "4.0.0") == 0 ? rb_cHash : rb_path2class("ObjectSpace::WeakMap");
+    watches = rb_class_new_instance(0, NULL, map);
     rb_gc_register_mark_object(watches);
-    keys_method = hw_own_method(weak_map, "keys");
+    keys_method = hw_own_method(map, "keys");
     backtrace_method = hw_own_method(rb_cThread, "backtrace");
     VALUE watch = rb_define_class_under(native, "LoopWatch", rb_cObject);
     rb_define_alloc_func(watch, allocate);

@@ -6,7 +6,8 @@ module Headway
   # Tells what has threads or fibers of its own that it is in a forked child, where they are not: pools, fiber schedulers, reporters
   # of metrics, autotune.
   module Forks
-    @watched = ObjectSpace::WeakMap.new
+    # Ruby 4.0.0's WeakMap gives objects that are gone, which crashes who calls them (4.0.1's doesn't): there what is watched stays.
+    @watched = RUBY_VERSION == "4.0.0" ? {}.compare_by_identity : ObjectSpace::WeakMap.new
 
     class << self
       # @param object [#start_afresh]
