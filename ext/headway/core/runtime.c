@@ -214,12 +214,14 @@ hw_runtime_set_class(struct hw_runtime *rt, struct hw_thread *thread, enum hw_cl
     struct hw_orders orders = { .tick_ns = HW_NEVER };
     pthread_mutex_lock(&rt->lock);
     uint64_t now = hw_now_ns();
-    hw_policy_set_class(thread, set_class); /* while nothing is scheduled, too */
     if (thread->link && atomic_load_explicit(&rt->active, memory_order_relaxed)) {
         hw_scheduler_set_class(&rt->scheduler, thread, set_class, now);
         hw_scheduler_tick(&rt->scheduler, now, &orders);
         hw_runtime_carry_out(rt, &orders, now);
         hw_park_look(rt, thread, now);
+    }
+    else {
+        hw_policy_set_class(thread, set_class);
     }
     hw_runtime_finish(rt, &orders);
 }
