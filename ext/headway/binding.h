@@ -66,6 +66,7 @@ void hw_record_thread_end(VALUE thread, const struct hw_thread *record, VALUE na
 /* mark.c */
 void hw_mark_init(VALUE headway, VALUE native);
 VALUE hw_begin_span(VALUE name, uint8_t part); /* part: HW_MARK_PART or 0; nil when nothing records */
+void hw_queued_span(VALUE begun, uint64_t queued_ns); /* what hw_begin_span returned, while it lasts: how long its work stood in a queue */
 void hw_end_span(VALUE begun, VALUE name); /* what hw_begin_span returned, and a better name or nil; on any thread */
 
 /* collections.c */

@@ -112,13 +112,34 @@ begin_part(VALUE self, VALUE name)
     return hw_begin_span(name, HW_MARK_PART);
 }
 
+/* 0: nobody records, or in another recording than it was begun in. */
+static uint64_t
+bits_of(VALUE begun)
+{
+    if (NIL_P(begun) || !hw_record_takes()) return 0;
+    uint64_t bits = NUM2ULL(begun), session = recorder->session << (NAME_BITS + PART_BITS + THREAD_BITS);
+    return session == bits - BITS(bits, NAME_BITS + PART_BITS + THREAD_BITS) ? bits : 0;
+}
+
+static uint32_t
+thread_in(uint64_t bits)
+{
+    return (uint32_t)BITS(bits >> (NAME_BITS + PART_BITS), THREAD_BITS);
+}
+
+void
+hw_queued_span(VALUE begun, uint64_t queued_ns)
+{
+    uint64_t bits = bits_of(begun), queued_us = hw_earlier_ns(queued_ns / HW_NS_PER_US, UINT32_MAX);
+    if (bits) hw_feed_aside(&hw_runtime, HW_TRACE_QUEUED, thread_in(bits), (uint32_t)queued_us, hw_now_ns());
+}
+
 void
 hw_end_span(VALUE begun, VALUE name)
 {
-    if (NIL_P(begun) || !hw_record_takes()) return;
-    uint64_t bits = NUM2ULL(begun), session = recorder->session << (NAME_BITS + PART_BITS + THREAD_BITS);
-    if (session != bits - BITS(bits, NAME_BITS + PART_BITS + THREAD_BITS)) return;
-    uint32_t thread = (uint32_t)BITS(bits >> (NAME_BITS + PART_BITS), THREAD_BITS), begun_name = (uint32_t)BITS(bits, NAME_BITS);
+    uint64_t bits = bits_of(begun);
+    if (bits == 0) return;
+    uint32_t thread = thread_in(bits), begun_name = (uint32_t)BITS(bits, NAME_BITS);
     uint8_t part = (uint8_t)BITS(bits >> NAME_BITS, PART_BITS);
     hw_feed_span(&hw_runtime, HW_TRACE_MARK_END, thread, begun_name, part, hw_now_ns());
     uint32_t number = NIL_P(name) ? begun_name : name_number(name);

@@ -98,6 +98,8 @@ process_hash(const struct hw_analysis *analysis, const struct hw_analysed_proces
     hw_set(hash, "quota", rb_ary_new_from_args(2, ULL2NUM(process->quota.periods), ULL2NUM(process->quota.exhausted)));
     hw_set(hash, "since_work", since_work(process));
     hw_set(hash, "at_work", at_work(process));
+    hw_set(hash, "queued", rb_ary_new_from_args(3, ULL2NUM(process->queued.count), ULL2NUM(process->queued.total_ns),
+                                                ULL2NUM(process->queued.max_ns)));
     if (analysis->lanes) hw_set(hash, "gc_lane", lane_of(&process->gc_lane, process, process->start_ns));
     if (process->damage.what[0]) {
         hw_set(hash, "damage", rb_ary_new_from_args(2, ULL2NUM(process->damage.offset), hw_cstr(process->damage.what)));

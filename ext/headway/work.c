@@ -8,11 +8,12 @@
 #include "hash.h"
 
 #include <ruby/fiber/scheduler.h>
+#include <math.h>
 #include <string.h>
 
 struct work {
     VALUE thread; /* whose times they are; nil when the work is finished */
-    VALUE kind, name, status, queue, error, parts;
+    VALUE kind, name, status, queue, queued, error, parts;
     VALUE outer; /* what the thread was at before, and will be again */
     VALUE span;  /* what hw_end_span takes; nil: none */
     uint64_t started_ns, wall_ns;
@@ -32,6 +33,7 @@ mark_work(void *data)
     rb_gc_mark(work->name);
     rb_gc_mark(work->status);
     rb_gc_mark(work->queue);
+    rb_gc_mark(work->queued);
     rb_gc_mark(work->error);
     rb_gc_mark(work->parts);
     rb_gc_mark(work->outer);
@@ -89,7 +91,7 @@ begin(VALUE class, VALUE kind, VALUE name, VALUE before)
 {
     struct work *work;
     VALUE self = TypedData_Make_Struct(class, struct work, &work_type, work);
-    work->status = work->queue = work->error = work->parts = work->outer = work->span = Qnil;
+    work->status = work->queue = work->queued = work->error = work->parts = work->outer = work->span = Qnil;
     VALUE thread = rb_thread_current();
     RB_OBJ_WRITE(self, &work->thread, thread);
     RB_OBJ_WRITE(self, &work->kind, kind);
@@ -255,7 +257,7 @@ wall(VALUE self)
 #define READER(field) static VALUE get_##field(VALUE self) { return work_of(self)->field; }
 #define WRITER(field) static VALUE set_##field(VALUE self, VALUE value) { return RB_OBJ_WRITE(self, &work_of(self)->field, value), value; }
 #define ASKER(field) static VALUE field##_p(VALUE self) { return work_of(self)->field ? Qtrue : Qfalse; }
-READER(kind) READER(name) READER(status) READER(queue) READER(error) READER(parts) READER(outer)
+READER(kind) READER(name) READER(status) READER(queue) READER(queued) READER(error) READER(parts) READER(outer)
 WRITER(name) WRITER(status) WRITER(queue) WRITER(parts)
 ASKER(measured) ASKER(finished) ASKER(shared) ASKER(answering)
 
@@ -263,6 +265,19 @@ static VALUE
 set_answering(VALUE self, VALUE value)
 {
     work_of(self)->answering = RTEST(value);
+    return value;
+}
+
+/* Below 0 are clocks that don't agree. A trace tells it of the outermost alone, as all else of work. */
+static VALUE
+set_queued(VALUE self, VALUE value)
+{
+    struct work *work = work_of(self);
+    double seconds = NIL_P(value) ? 0 : NUM2DBL(value);
+    if (!isfinite(seconds)) rb_raise(rb_eArgError, "%"PRIsVALUE" seconds: give a finite number", value);
+    if (seconds < 0) seconds = 0;
+    RB_OBJ_WRITE(self, &work->queued, NIL_P(value) ? Qnil : DBL2NUM(seconds));
+    if (!NIL_P(value) && NIL_P(work->outer)) hw_queued_span(work->span, (uint64_t)(seconds < 1e9 ? seconds * 1e9 : 1e18));
     return value;
 }
 
@@ -295,6 +310,8 @@ hw_work_init(VALUE native)
     rb_define_method(class, "status=", set_status, 1);
     rb_define_method(class, "queue", get_queue, 0);
     rb_define_method(class, "queue=", set_queue, 1);
+    rb_define_method(class, "queued", get_queued, 0);
+    rb_define_method(class, "queued=", set_queued, 1);
     rb_define_method(class, "error", get_error, 0);
     rb_define_method(class, "parts", get_parts, 0);
     rb_define_method(class, "parts=", set_parts, 1);

@@ -76,15 +76,16 @@ module Headway
       # @param running [Numeric] seconds with the GVL
       # @param ready [Numeric] seconds waiting for it
       # @param suspended [Numeric] seconds blocked
+      # @param queued [Numeric, nil] seconds that it stood in a queue before it began; nil: not known
       # @return [void]
-      def request(name, running:, ready:, suspended:)
-        @requests.observe(name, running: running, ready: ready, suspended: suspended)
+      def request(name, running:, ready:, suspended:, queued: nil)
+        @requests.observe(name, running: running, ready: ready, suspended: suspended, queued: queued)
       end
 
       # Counts a job that has ended; see {request}.
       # @return [void]
-      def job(name, running:, ready:, suspended:)
-        @jobs.observe(name, running: running, ready: ready, suspended: suspended)
+      def job(name, running:, ready:, suspended:, queued: nil)
+        @jobs.observe(name, running: running, ready: ready, suspended: suspended, queued: queued)
       end
 
       # @return [String] what tells this process from its siblings: what was said, else its number among Puma's workers, or "master",

@@ -8,6 +8,7 @@ module Headway
   end
 end
 
+require_relative "rack/queue_time"
 require_relative "rack/route"
 
 module Headway
@@ -60,6 +61,7 @@ module Headway
       return @app.call(env) if left_out?(env) || !(work = Work.answer { @routes.name(env) })
 
       env[REQUEST] = work
+      queued = QueueTime.of(env) and work.queued = queued
       callbacks = env[FINISHED] # a server that has it calls them when all is sent; else whoever closes the body does
       told = callbacks.push(@finish) unless callbacks.nil? || callbacks.frozen?
       will_tell = told
@@ -148,6 +150,7 @@ module Headway
       name = headers.keys.find { |key| TIMING.casecmp?(key) } || TIMING
       running, waiting, suspended = work.times.map { |seconds| (seconds * 1000).round(3) }
       said = "gvl-run;dur=#{running}, gvl-wait;dur=#{waiting}, idle;dur=#{suspended}"
+      said = "queue;dur=#{(work.queued * 1000).round(3)}, #{said}" if work.queued
       headers.merge(name => [*headers[name], said].join(", "))
     end
   end

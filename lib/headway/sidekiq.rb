@@ -135,7 +135,17 @@ module Headway
         return if (@sample < 1 && rand >= @sample) || !Headway.started?
 
         # An Active Job comes wrapped in a class of Sidekiq's.
-        Work.start(:job, (job["wrapped"] || job["class"]).to_s).tap { |work| work.queue = queue }
+        work = Work.start(:job, (job["wrapped"] || job["class"]).to_s)
+        work.queue = queue
+        work.queued = queued(job["enqueued_at"])
+        work
+      end
+
+      # Since it was due; Sidekiq 8 tells milliseconds, those before seconds.
+      def queued(since)
+        return unless since.is_a?(Numeric)
+
+        ::Process.clock_gettime(::Process::CLOCK_REALTIME) - (since > 1e11 ? since / 1000.0 : since)
       end
     end
   end

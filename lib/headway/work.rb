@@ -127,6 +127,10 @@ module Headway
     #   @return [Integer, nil] of a request's response
     # @!attribute queue
     #   @return [String, nil] a job's
+    # @!attribute queued
+    #   @return [Float, nil] seconds that it stood in a queue before it began; nil: nobody said. One below 0, of clocks that don't agree,
+    #     is 0
+    #   @raise [ArgumentError] told a number that isn't finite
     # @!attribute [r] error
     #   @return [Exception, nil] what ended it
 

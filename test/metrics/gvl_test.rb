@@ -53,10 +53,15 @@ class MetricsGvlTest < Harness::TrapTest
     with_headway(:fair_poll) do
       Headway::Metrics.request("GET /orders/:id", running: 0.01, ready: 0.002, suspended: 0.1)
       Headway::Metrics.job("Export", running: 1.5, ready: 0, suspended: 0)
+      refute_match(/queue/, Headway::Metrics.text, "nobody said how long any stood in one")
+      Headway::Metrics.request("GET /", running: 0, ready: 0, suspended: 0, queued: 0.3)
+      Headway::Metrics.job("Export", running: 0, ready: 0, suspended: 0, queued: 9)
       text = Headway::Metrics.text
       assert_valid_metrics(text)
       assert_match(/^ruby_gvl_request_wait_seconds_bucket\{request="GET \/orders\/:id",le="0.0025"\} 1$/, text)
       assert_match(/^ruby_gvl_job_seconds_total\{job="Export",state="running"\} 1\.5$/, text)
+      assert_match(/^headway_request_queue_seconds_bucket\{le="0.25"\} 0\nheadway_request_queue_seconds_bucket\{le="0.5"\} 1$/, text)
+      assert_match(/^headway_job_queue_seconds_bucket\{le="\+Inf"\} 1\nheadway_job_queue_seconds_sum 9\.0\nheadway_job_queue_seconds_count 1$/, text)
       assert_match(/^headway_info\{.*policy="fair",preempt="poll",.*\} 1$/, text)
     end
   end

@@ -10,7 +10,8 @@ class WorkSeriesTest < Minitest::Test
   def series(**options) = WorkSeries.new(:job, **options)
 
   def waits(series) = series.families.first.series
-  def seconds(series) = series.families.last.series
+  def seconds(series) = series.families[1].series
+  def queues(series) = series.families[2].series
 
   def test_each_wait_is_in_its_bucket
     jobs = series
@@ -32,6 +33,16 @@ class WorkSeriesTest < Minitest::Test
     assert_equal [0.0, 0.0, 2.0], %w[running ready suspended].map { |state| seconds(jobs)[{ job: "Mail", state: state }] }
     assert_equal [2], waits(jobs).values.map(&:count)
     assert_equal [2], waits(jobs).values.map { |value| value.counts.first }
+  end
+
+  def test_what_stood_in_a_queue_is_counted_over_all_classes_where_that_is_known
+    jobs = series
+    observe = ->(name, queued) { jobs.observe(name, running: 0, ready: 0, suspended: 0, queued: queued) }
+    observe["Mail", nil]
+    assert_empty queues(jobs)
+    [["Mail", 0.3], ["Export", 7], ["Mail", -1]].each { |name, queued| observe[name, queued] }
+    assert_raises(TypeError) { observe["Mail", "1"] }
+    assert_equal [3, 7.3, 1, 2], queues(jobs).fetch({}).then { |value| [value.count, value.sum, value.counts.first, value.counts.last] }
   end
 
   def test_classes_are_bounded_and_their_names_can_be_written
@@ -77,18 +88,18 @@ class WorkSeriesTest < Minitest::Test
 
   def test_a_forked_child_begins_at_zero
     jobs = series
-    jobs.observe("Mail", running: 0, ready: 7, suspended: 0)
+    jobs.observe("Mail", running: 0, ready: 7, suspended: 0, queued: 3)
     reader, writer = IO.pipe
     pid = fork do
       jobs.observe("Mail", running: 0, ready: 1, suspended: 0)
-      writer.write(waits(jobs).values.sum(&:sum))
+      writer.write(waits(jobs).values.sum(&:sum), " ", queues(jobs).size)
       writer.close
       exit!(0)
     end
     writer.close
     Process.wait(pid)
-    assert_equal "1.0", reader.read
-    assert_equal 7.0, waits(jobs).values.sum(&:sum)
+    assert_equal "1.0 0", reader.read
+    assert_equal [7.0, 3.0], [waits(jobs), queues(jobs)].map { |values| values.values.sum(&:sum) }
   ensure
     reader&.close
   end

@@ -352,6 +352,26 @@ class HeadlineTest < Minitest::Test
     refute_match(/were at it/, said[POOL, since_work: { **since, running_s: 54.0 }], "where the GVL is held, more threads do no more")
   end
 
+  # A proxy in front, or a queue of jobs, knows since when.
+  def test_work_that_stood_in_a_queue
+    since = { wall_s: 60.0, running_s: 20.0, off_cpu_s: 0.0, gc_count: 0, gc_s: 0.0 }
+    calm = { threads: [{ name: "web", segments: [[:running, 20.0], [:suspended, 40.0]] }], work: [{ **SLOW, count: 50, total_s: 40.0 }] }
+    queued = { count: 50, total_s: 20.0, max_s: 2.1 }
+    said = lambda do |pool, *queues, **others|
+      processes = queues.map { |queue| { file: "made.headway", pool: pool, queued: queue } }
+      headline(MadeTrace.new(**calm, since_work: since, **others, processes: processes))
+    end
+    alone = " Before a thread took it, work stood in a queue for 400 ms on average and 2.10 s at the most."
+
+    assert_includes said[POOL, queued], "or for one more to be started, 400 ms on average and 2.10 s at the most. `headway advise made.headway` says"
+    idle = { **POOL, full_s: 1.0 }
+    assert_operator said[idle, queued], :end_with?, alone
+    assert_includes said[POOL, queued, since_work: { **since, running_s: 54.0 }], alone, "where the GVL is held, more threads do no more"
+    assert_operator said[idle, queued, nil, { count: 1, total_s: 3.0, max_s: 3.0 }], :end_with?, "451 ms on average and 3.00 s at the most."
+    [nil, { count: 50, total_s: 9.0, max_s: 9.0 }].each { |queue| refute_match(/stood in a queue/, said[idle, queue]) }
+    refute_match(/stood in a queue/, said[idle, { count: 50, total_s: 0.49, max_s: 0.4 }, work: [{ **SLOW, count: 50, total_s: 1.0 }]])
+  end
+
   ELSEWHERE = "neither running nor waiting for the GVL, which no policy changes: I/O, sleep, a lock, a wait for a connection, or native code " \
               "without the GVL."
   SLOW = { name: "GET /slow", count: 40, total_s: 20.0, running_s: 0.5, ready_s: 0.1, computed_s: 0.0, blamed_s: 0.0 }.freeze

@@ -73,7 +73,7 @@ class MadeTrace
   def process(given, id, wall_s)
     { id: id, pid: 4242, parent_pid: 1, ruby: "3.4.1", command: "ruby app.rb", policy: "observe", preempt: "signal",
       quantum_ms: 100.0, cpus: 2, started_at: "2026-01-02T03:04:05.678Z", start_s: 0.0, end_s: wall_s, events: 12,
-      dropped: 0, folded: 0, quota: nil, pool: nil, damage: nil }.merge(given)
+      dropped: 0, folded: 0, quota: nil, pool: nil, queued: nil, damage: nil }.merge(given)
   end
 
   def row(thread)

@@ -216,9 +216,26 @@ class AccountTest < Harness::TrapTest
       GC.start
       GC.verify_compaction_references(toward: :empty, expand_heap: true) if GC.respond_to?(:verify_compaction_references)
       works.each.with_index do |work, number|
-        assert_equal told(number), [work.kind, work.name, work.queue, work.status, work.error.message, work.parts]
+        assert_equal told(number), [work.kind, work.name, work.queue, work.queued, work.status, work.error.message, work.parts]
       end
     end
+  end
+
+  def test_how_long_a_work_stood_in_a_queue_is_what_somebody_says
+    work = Headway::Work.start(:job, "x")
+    assert_nil work.queued
+    { 2 => 2.0, 0.25 => 0.25, -3 => 0.0, 1e300 => 1e300, nil => nil }.each do |said, known|
+      work.queued = said
+      known.nil? ? assert_nil(work.queued) : assert_equal(known, work.queued)
+    end
+    work.queued = 1.5
+    [Float::NAN, Float::INFINITY].each do |said|
+      assert_equal "#{said} seconds: give a finite number", assert_raises(ArgumentError) { work.queued = said }.message
+    end
+    ["1", :long, Object.new].each { |said| assert_raises(TypeError) { work.queued = said } }
+    assert_equal 1.5, work.queued
+  ensure
+    work.finish
   end
 
   def test_a_new_start_in_between_takes_no_time_back
@@ -276,14 +293,15 @@ class AccountTest < Harness::TrapTest
   private
 
   def told(number)
-    [%i[request job][number % 2], "work #{number}", "queue #{number}", (1 << 64) + number, "error #{number}",
+    [%i[request job][number % 2], "work #{number}", "queue #{number}", number * 1e99, (1 << 64) + number, "error #{number}",
      { "part #{number}" => Headway::Work::Part.new(1, 0.5, 0.25) }]
   end
 
   def live(number)
-    kind, name, queue, status, error, parts = told(number)
+    kind, name, queue, queued, status, error, parts = told(number)
     Headway::Work.start(kind, name).tap do |work|
       work.queue = queue
+      work.queued = queued
       work.status = status
       work.add(parts.keys.first, 0.5, 0.25)
       work.finish(RuntimeError.new(error))

@@ -150,6 +150,8 @@ class GuardTest < Minitest::Test
     Class.new do
       define_method(:queue_name, &queue)
       def perform_now = nil
+      def enqueued_at = nil
+      def scheduled_at = nil
       prepend Headway::Rails::ActiveJobs
     end.new
   end

@@ -223,6 +223,41 @@ class RackTest < Harness::RecorderTest
     finished { assert_nil Rack::MockRequest.new(stack(->(_env) { [200, {}, ["x"]] })).get("/").headers["server-timing"] }
   end
 
+  # A proxy in front of the server says when a request came there, each in its way.
+  def test_how_long_a_request_stood_in_front_of_the_server
+    at = Process.clock_gettime(Process::CLOCK_REALTIME) - 2
+    [format("t=%.3f", at), format("%.3f", at), format("%d", at * 1e3), format("t=%d", at * 1e6), format("%d", at * 1e9),
+     format("%.3f, t=%.3f", at, at + 1), format("t=%.6f", at).b].each do |said|
+      assert_includes 1.9..30, queued("HTTP_X_REQUEST_START" => said), said
+      assert_includes 1.9..30, queued("HTTP_X_QUEUE_START" => said), said
+    end
+    assert_includes 0.4..28.5, queued("HTTP_X_REQUEST_START" => format("t=%.3f", at), "puma.request_body_wait" => 1500.0), "not what the client took to send it"
+    assert_equal 0.0, queued("HTTP_X_REQUEST_START" => format("t=%.3f", at + 600)), "a clock that is ahead"
+    assert_equal 0.0, queued("HTTP_X_REQUEST_START" => format("t=%.3f", at), "puma.request_body_wait" => 600_000)
+  end
+
+  def test_what_says_nothing_of_when_a_request_came
+    at = Process.clock_gettime(Process::CLOCK_REALTIME)
+    [nil, "", "t=", "now", "t=now", "-#{at}", "1e10", "12345", "#{at.to_i}x", "t=#{at.to_i - 4000}", "t=#{at.to_i + 4000}", "9" * 400, "1" * 19, "\xff" * 12,
+     "#{at.to_i}\n#{at.to_i}", 17, [at.to_s]].each do |said|
+      assert_nil queued("HTTP_X_REQUEST_START" => said), said.inspect
+    end
+  end
+
+  def test_server_timing_tells_the_queue_where_that_is_known
+    finished do
+      app = stack(->(_env) { [200, {}, ["x"]] }, server_timing: true)
+      env = environment("HTTP_X_REQUEST_START" => format("t=%.3f", Process.clock_gettime(Process::CLOCK_REALTIME) - 2))
+      assert_match(/\Aqueue;dur=\d{4,5}\.\d+, gvl-run;/, app.call(env)[1]["server-timing"])
+    end
+  end
+
+  def queued(headers)
+    works = finished { Rack::MockRequest.new(stack(->(_env) { [200, {}, []] })).get("/", headers) }
+    assert_equal 200, works.first.status
+    works.first.queued
+  end
+
   def test_sampling_and_nesting
     works = finished do
       none = stack(->(env) { assert_nil env["headway.request"]; [200, {}, []] }, sample: 0)

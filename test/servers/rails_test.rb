@@ -286,6 +286,28 @@ class RailsTest < Minitest::Test
     assert_equal "late\nnil\ntimeout\nnil\n", run.out.lines.grep(/late|nil|timeout|lost/).join, run
   end
 
+  # Rails tells when a job was put there, and when it was due, as one thing or another by its version.
+  def test_how_long_a_job_stood_in_its_queue
+    write("app.rb", APP)
+    run = Harness::RubyProcess.eval(<<~RUBY, env: database)
+      require "logger"
+      require "#{@directory}/app"
+      Shop.initialize!
+      Headway.start
+      Headway::Work.subscribe { |work| puts "queued \#{work.queued&.round.inspect}" }
+      now = Time.now
+      [[nil, nil], [now - 100, nil], [(now - 100).utc.iso8601(6), nil], [now - 500, now - 100], [now - 500, (now - 100).to_f], [now - 5, now + 5]].each do |put, due|
+        job = Polish.new
+        job.enqueued_at = put
+        job.instance_variable_set(:@scheduled_at, due)
+        job.perform_now
+      end
+      Polish.perform_later
+    RUBY
+    assert_equal %w[nil 100 100 100 100 0 0], run.out.scan(/^queued (\w+)$/).flatten, run
+    refute_match(/left out/, run.err)
+  end
+
   # Another one's start that raises, or what strikes in it, ends the event before it has begun: nobody is told of its end.
   def test_a_job_whose_event_never_began_hides_none_after_it
     write("app.rb", APP)

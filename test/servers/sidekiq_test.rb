@@ -20,7 +20,7 @@ class SidekiqTest < Minitest::Test
     end
     Headway::Sidekiq.install(**eval(ENV.fetch("OPTIONS", "{}")))
     Headway::Work.subscribe do |work|
-      line = [work.name, work.queue, *work.times, work.wall, work.error&.class, Thread.current.priority, Headway.policy]
+      line = [work.name, work.queue, *work.times, work.wall, work.error&.class, work.queued, Thread.current.priority, Headway.policy]
       File.write("works", JSON.generate(line) + "\\n", mode: "a")
     end
     Headway::Work.subscribe { raise "a broken subscriber" }
@@ -77,6 +77,7 @@ class SidekiqTest < Minitest::Test
       assert_nil error
     end
     assert_equal "ArgumentError", by_class["Failing"].first[6]
+    works.each { |work| assert_includes 0.0..60.0, work[7] }
     assert_equal [[-1, "fair"]], works.map { |work| work.last(2) }.uniq, "Sidekiq's own priority"
     @sidekiq.await("the retry") { redis("zcard", "retry") == 1 }
     @sidekiq.await_output(/headway: [\d.]+ s: GVL held/)
@@ -223,6 +224,21 @@ class SidekiqTest < Minitest::Test
       p Headway::Sidekiq::Middleware.new.call(nil, { "class" => "Polish" }, "default") { :done }
     RUBY
     assert_equal "Polish\ndefault\n:done\n", run.out, run
+  end
+
+  # Sidekiq 8 counts in milliseconds; what was pushed by others may not say.
+  def test_how_long_a_job_stood_in_its_queue
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      require "headway"
+      require "sidekiq"
+      Headway.start
+      Headway::Work.subscribe { |work| puts work.queued&.round.inspect }
+      now = Process.clock_gettime(Process::CLOCK_REALTIME)
+      [now - 100, ((now - 100) * 1000).to_i, now + 50, nil, "yesterday"].each do |at|
+        Headway::Sidekiq::Middleware.new.call(nil, { "class" => "Polish", "enqueued_at" => at }, "default") { }
+      end
+    RUBY
+    assert_equal %w[100 100 0 nil nil], run.out.split, run
   end
 
   # Whose jobs Sidekiq 7 sends through that alone.

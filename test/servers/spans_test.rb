@@ -65,6 +65,24 @@ class SpansTest < Minitest::Test
     assert_equal ["Alone", "GET /mail"], workload.kinds.map(&:name).sort
   end
 
+  def test_a_recording_tells_how_long_works_stood_in_a_queue
+    trace, = recorded do
+      [0.5, 2, nil, 0].each do |queued|
+        work = Headway::Work.start(:request) { "provisional" }
+        work.queued = queued
+        Headway::Work.start(:job, "inner").tap { |job| job.queued = 0.25 }.finish
+        work.name = "GET /"
+        work.finish
+        work.queued = 7
+      end
+      Headway::Work.start(:job, "days").tap { |work| work.queued = 2 * 24 * 60 * 60 }.finish # more than there is room for
+    end
+    assert_equal 5, trace[:marks].size - 4
+    assert_equal({ count: 4, total_s: 0.5 + 2 + 0 + 4_294.967295, max_s: 4_294.967295 }, trace[:processes].first[:queued])
+    trace, = recorded { Headway::Work.start(:job, "x").finish }
+    assert_nil trace[:processes].first[:queued]
+  end
+
   def test_what_is_finished_on_another_thread_takes_no_span_of_others
     trace, workload = recorded do
       work = Headway::Work.start(:request)

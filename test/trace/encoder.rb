@@ -6,7 +6,7 @@ require "zlib"
 # one of them or in the document.
 class TraceEncoder
   KINDS = { started: 1, ready: 2, resumed: 3, suspended: 4, preempted: 5, exited: 6, gc_start: 7, gc_end: 8,
-            mark_begin: 9, mark_end: 10, mark: 11, blame: 12, known: 13, mark_name: 15, off_cpu: 16, blocked: 17 }.freeze
+            mark_begin: 9, mark_end: 10, mark: 11, blame: 12, known: 13, mark_name: 15, off_cpu: 16, blocked: 17, queued: 18 }.freeze
   BLOCKS = { header: 1, strings: 2, threads: 3, frames: 4, stacks: 5, events: 6, dropped: 7, end: 8 }.freeze
   HEADER = { pid: 4242, parent_pid: 1, clock_ns: 1_000_000, wall_ns: 1_700_000_000_000_000_000, quantum_ns: 100_000_000, cpus: 2,
              ruby: "3.4.7", headway: "0.1.0", policy: "fair", preempt: "signal", command: "ruby server.rb" }.freeze

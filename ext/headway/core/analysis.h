@@ -51,6 +51,8 @@ struct hw_thread_work {
     uint64_t time_ns, running_ns, ready_ns, computed_ns, blamed_ns;
     bool done;
     bool any; /* it had work */
+    bool was_queued;
+    uint64_t queued_ns; /* before it began */
     struct hw_places blocked;
     uint32_t blames; /* of its thread, that came to something in it: place + 1 of the last one, which leads on to the others; 0: none */
 };
@@ -98,6 +100,11 @@ struct hw_at_work {
     uint64_t since_ns, time_ns[HW_AT_WORK_MOST + 1];
 };
 
+/* Work that stood in a queue before a thread took it, as far as somebody said so. */
+struct hw_queued {
+    uint64_t count, total_ns, max_ns;
+};
+
 struct hw_analysed_process {
     struct hw_trace_header header;
     struct hw_trace_damage damage;
@@ -110,6 +117,7 @@ struct hw_analysed_process {
     uint64_t gc_count, gc_ns, gc_max_ns;
     struct hw_since_work since_work;
     struct hw_at_work at_work;
+    struct hw_queued queued;
     struct hw_number_map idle_caused; /* waiting thread -> how long it waited while nobody held the GVL */
     struct hw_lane gc_lane;
     uint64_t lane_origin_ns;          /* time 0 of its lanes: a whole number of units on the common clock */

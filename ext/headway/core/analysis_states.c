@@ -224,6 +224,7 @@ thread_event(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *
         break;
       case HW_TRACE_BLAME: hw_pass_blame(pass, index, event->value); break;
       case HW_TRACE_BLOCKED: hw_pass_blocked(pass, index, event->value); break;
+      case HW_TRACE_QUEUED: hw_pass_queued(pass, index, event->value * HW_NS_PER_US); break;
       case HW_TRACE_CPU: read_cpu(pass, thread(pass, index), event->value); break;
       case HW_TRACE_OFF_CPU:
         if (thread(pass, index)->state == HW_RUNNING) thread(pass, index)->hold_off_cpu_ns = event->value * HW_NS_PER_US;
@@ -254,7 +255,7 @@ void
 hw_pass_event(struct hw_pass *pass, const struct hw_trace_event *event)
 {
     pass->process->events++;
-    if (event->kind == 0 || event->kind > HW_TRACE_BLOCKED) return;
+    if (event->kind == 0 || event->kind > HW_TRACE_QUEUED) return;
     advance(pass, event->time_ns);
     if (event->kind == HW_TRACE_GC_START || event->kind == HW_TRACE_GC_END) {
         hw_pass_gc(pass, event->kind == HW_TRACE_GC_START);

@@ -89,6 +89,10 @@ finish(struct hw_pass *pass, struct hw_analysed_thread *thread, uint64_t running
     work->done = true;
     count(pass, work, 1);
     change_at_work(pass, -1);
+    struct hw_queued *queued = &pass->process->queued;
+    queued->count += work->was_queued;
+    queued->total_ns += work->queued_ns;
+    queued->max_ns = hw_later_ns(queued->max_ns, work->queued_ns);
 }
 
 static void
@@ -171,6 +175,15 @@ hw_pass_blocked(struct hw_pass *pass, uint32_t index, uint32_t stack)
     uint64_t away_ns = hw_earlier_ns(thread->away_ns, hw_elapsed_ns(held_ns, pass->now_ns - work->time_ns));
     thread->away_ns = 0;
     if (away_ns > 0) note_place(&work->blocked, stack, away_ns);
+}
+
+void
+hw_pass_queued(struct hw_pass *pass, uint32_t index, uint64_t queued_ns)
+{
+    struct hw_thread_work *work = &pass->analysis->threads[index].work;
+    if (work->depth == 0) return;
+    work->was_queued = true;
+    work->queued_ns = queued_ns;
 }
 
 void

@@ -26,7 +26,8 @@
     EACH(CPU, 14, "cpu")                /* before a RESUMED; value: the thread's CPU time so far, in us modulo 2^32 */         \
     EACH(MARK_NAME, 15, "mark_name")    /* the span this thread ended last has a better name: value: string id */              \
     EACH(OFF_CPU, 16, "off_cpu")        /* before the end of a hold; value: for how long it was on no processor, in us */      \
-    EACH(BLOCKED, 17, "blocked")        /* after a RESUMED; value: id of the stack in which it had blocked until then */
+    EACH(BLOCKED, 17, "blocked")        /* after a RESUMED; value: id of the stack in which it had blocked until then */       \
+    EACH(QUEUED, 18, "queued")          /* value: for how long, in us, what the thread is at stood in a queue before it began */
 
 enum hw_trace_kind {
 #define EACH(name, number, label) HW_TRACE_##name = number,

@@ -24,7 +24,7 @@ module Headway
     end
 
     attr_reader :kind, :error, :outer
-    attr_accessor :name, :status, :queue, :parts
+    attr_accessor :name, :status, :queue, :queued, :parts
 
     def initialize(kind, name, before)
       @kind = kind

@@ -18,9 +18,13 @@ module Headway
       # @param running [Numeric] seconds with the GVL; one below 0, of a clock that was set back, counts as none
       # @param ready [Numeric] seconds waiting for it
       # @param suspended [Numeric] seconds blocked
+      # @param queued [Numeric, nil] seconds that it stood in a queue before it began; nil: not known
       # @return [void]
-      def observe(name, running:, ready:, suspended:)
-        (@values[name] || sums_of(name)).add_seconds(running, ready, suspended) if defined?(Native)
+      def observe(name, running:, ready:, suspended:, queued: nil)
+        return unless defined?(Native)
+
+        (@values[name] || sums_of(name)).add_seconds(running, ready, suspended)
+        @queued.add_seconds(0, queued, 0) if queued
       end
 
       # A fault of ours breaks nothing; what another thread raises meanwhile isn't taken for one.
@@ -31,6 +35,14 @@ module Headway
         name = work.name
         sums = @values[name] || Integrations::Guard.masked("Headway's own count of works") { sums_of(name) }
         sums&.add(work)
+        queued = work.queued and @queued.add_seconds(0, queued, 0)
+      end
+
+      # In a forked child.
+      # @api private
+      def start_afresh
+        super
+        @queued = Native::WorkSums.new(BOUNDS_NS) if defined?(Native) # of which only what waited counts
       end
 
       # @return [Array<Family>]
@@ -42,7 +54,8 @@ module Headway
           sums.each { |state, seconds| times[{ @kind => name, state: state.to_s }] = seconds }
         end
         [Family.new(@name, :histogram, @help, waits, @process),
-         Family.new("ruby_gvl_#{@kind}_seconds_total", :counter, time_help, times, @process)]
+         Family.new("ruby_gvl_#{@kind}_seconds_total", :counter, time_help, times, @process),
+         Family.new("headway_#{@kind}_queue_seconds", :histogram, queue_help, queues, @process)]
       end
 
       private
@@ -56,6 +69,16 @@ module Headway
           name = OTHERS unless @values.key?(name) || @values.size < @most
           @values[name] ||= Native::WorkSums.new(BOUNDS_NS)
         end
+      end
+
+      # None where nobody says.
+      def queues
+        queued = @queued ? @queued.to_h[:wait] : [[], 0, 0]
+        queued.last.zero? ? {} : { {} => Distribution.new(BOUNDS, *queued) }
+      end
+
+      def queue_help
+        "What #{@kind}s stood in a queue before they began, as far as that is known."
       end
 
       def time_help

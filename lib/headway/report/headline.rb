@@ -190,7 +190,7 @@ module Headway
 
       # Where the GVL is held all the time more threads do no more.
       def pool
-        Pool.sentence(@data[:processes], @work, @remedy) unless @loaded.nil? || gvl_held?
+        Pool.new(@data[:processes], @work, @remedy).sentence(!gvl_held?) if @loaded
       end
 
       # -- threads

@@ -72,7 +72,7 @@ module Headway
           quantum_ms: raw[:quantum].fdiv(1_000_000), cpus: raw[:cpus], started_at: iso8601(common(raw, raw[:start])),
           start_s: time(id, raw[:start]), end_s: time(id, raw[:end]),
           **raw.slice(:events, :dropped, :folded, :unread), quota: quota(*raw[:quota]), pool: pool(id),
-          damage: damage(raw[:damage]) }
+          queued: queued(*raw[:queued]), damage: damage(raw[:damage]) }
       end
 
       def iso8601(wall_ns)
@@ -81,6 +81,11 @@ module Headway
 
       def quota(periods, exhausted)
         { periods: periods, exhausted: exhausted } if periods.positive?
+      end
+
+      # Work that stood in a queue before it began, as far as somebody said so.
+      def queued(count, total_ns, max_ns)
+        { count: count, total_s: seconds(total_ns), max_s: seconds(max_ns) } if count.positive?
       end
 
       # The threads that had work, as many as there were of them at a time, and for how long all of them were at it at once.

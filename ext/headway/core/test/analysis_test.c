@@ -255,7 +255,7 @@ TEST(work_was_blocked_no_longer_than_it_was_without_the_gvl)
         while (count < wanted) {
             now += test_random(UINT64_C(1) << test_random(22));
             struct hw_trace_event event = { .time_ns = now, .thread = 1 + (uint32_t)test_random(3), .value = (uint32_t)test_random(4),
-                                            .kind = (uint8_t)(1 + test_random(HW_TRACE_BLOCKED + 3)) };
+                                            .kind = (uint8_t)(1 + test_random(HW_TRACE_QUEUED + 3)) };
             if (test_random(20) == 0) event.value = (uint32_t)test_random(UINT32_MAX);
             if (event.kind == HW_TRACE_MARK_BEGIN) events[count++] = (struct hw_trace_event)EVENT(now, event.thread, RESUMED);
             events[count++] = event;
@@ -317,6 +317,22 @@ TEST(how_many_threads_were_at_work_at_once)
     analyse_events(crowd, HW_AT_WORK_MOST + 3, false);
     CHECK_EQUAL(1, analysis.processes[0].at_work.time_ns[1]);
     CHECK_EQUAL(1001, analysis.processes[0].at_work.time_ns[HW_AT_WORK_MOST]); /* since so many were */
+    hw_analysis_free(&analysis);
+}
+
+/* Work 1 of thread 1 stood in a queue for 5 us (said twice), 2 of thread 2, which lasts to the end, for 9, the next of thread 1 nobody knows
+ * for how long; what is said of none, or of what has ended, counts nowhere. */
+TEST(how_long_work_stood_in_a_queue)
+{
+    ANALYSE(EVENT(90, 1, RESUMED), EVENT(95, 1, QUEUED, .value = 4000), EVENT(100, 1, MARK_BEGIN, .value = 1),
+            EVENT(100, 1, QUEUED, .value = 5), EVENT(101, 1, QUEUED, .value = 5), EVENT(110, 1, MARK_BEGIN, .value = 4),
+            EVENT(120, 1, MARK_END, .value = 4), EVENT(200, 1, MARK_END, .value = 1), EVENT(200, 1, MARK_NAME, .value = 7),
+            EVENT(210, 1, QUEUED, .value = 3000), EVENT(220, 1, MARK_BEGIN, .value = 1), EVENT(230, 1, MARK_END, .value = 1),
+            EVENT(300, 2, RESUMED), EVENT(300, 2, MARK_BEGIN, .value = 2), EVENT(300, 2, QUEUED, .value = 9));
+    const struct hw_queued *queued = &analysis.processes[0].queued;
+    CHECK_EQUAL(2, queued->count);
+    CHECK_EQUAL(14000, queued->total_ns);
+    CHECK_EQUAL(9000, queued->max_ns);
     hw_analysis_free(&analysis);
 }
 
@@ -497,7 +513,8 @@ TESTS(NAMED(a_wait_is_split_among_those_who_held_the_gvl), NAMED(a_hold_off_the_
       NAMED(in_which_stacks_work_had_others_wait), NAMED(work_is_blamed_in_all_its_stacks),
       NAMED(what_threads_ran_beyond_their_burst), NAMED(where_work_was_blocked), NAMED(where_work_was_blocked_longest),
       NAMED(work_was_blocked_no_longer_than_it_was_without_the_gvl), NAMED(what_came_since_work_began_is_told_apart),
-      NAMED(how_many_threads_were_at_work_at_once), NAMED(what_work_computed_without_the_gvl),
+      NAMED(how_many_threads_were_at_work_at_once), NAMED(how_long_work_stood_in_a_queue),
+      NAMED(what_work_computed_without_the_gvl),
       NAMED(gc_is_counted_once_however_often_it_is_told), NAMED(what_is_under_way_at_the_end_counts_as_time_only),
       NAMED(a_thread_that_resumes_takes_the_gvl_from_who_was_thought_to_have_it), NAMED(wait_buckets_are_in_order),
       NAMED(more_threads_than_are_kept_are_left_out),
