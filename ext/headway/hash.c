@@ -20,6 +20,13 @@ hw_seconds(uint64_t ns)
     return DBL2NUM((double)ns / 1e9);
 }
 
+uint64_t
+hw_nanoseconds(VALUE seconds)
+{
+    double ns = NUM2DBL(seconds) * 1e9;
+    return ns > 0 ? (uint64_t)(ns < 1e18 ? ns + 0.5 : 1e18) : 0;
+}
+
 VALUE
 hw_text(const char *bytes, size_t length)
 {

@@ -211,6 +211,13 @@ hw_work_times(VALUE self, uint64_t *time_ns)
     for (int state = 0; state < HW_STATE_COUNT; state++) time_ns[state] = gain_ns(work, state);
 }
 
+uint64_t
+hw_work_queued_ns(VALUE self)
+{
+    VALUE queued = work_of(self)->queued;
+    return NIL_P(queued) ? UINT64_MAX : hw_nanoseconds(queued);
+}
+
 static VALUE
 gain_now(VALUE self, enum hw_state state)
 {
@@ -273,11 +280,14 @@ static VALUE
 set_queued(VALUE self, VALUE value)
 {
     struct work *work = work_of(self);
-    double seconds = NIL_P(value) ? 0 : NUM2DBL(value);
+    if (NIL_P(value)) {
+        work->queued = Qnil;
+        return value;
+    }
+    double seconds = NUM2DBL(value);
     if (!isfinite(seconds)) rb_raise(rb_eArgError, "%"PRIsVALUE" seconds: give a finite number", value);
-    if (seconds < 0) seconds = 0;
-    RB_OBJ_WRITE(self, &work->queued, NIL_P(value) ? Qnil : DBL2NUM(seconds));
-    if (!NIL_P(value) && NIL_P(work->outer)) hw_queued_span(work->span, (uint64_t)(seconds < 1e9 ? seconds * 1e9 : 1e18));
+    RB_OBJ_WRITE(self, &work->queued, DBL2NUM(seconds > 0 ? seconds : 0));
+    if (NIL_P(work->outer)) hw_queued_span(work->span, hw_nanoseconds(work->queued));
     return value;
 }
 

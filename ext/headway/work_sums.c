@@ -48,22 +48,16 @@ count(struct work_sums *sums, const uint64_t *time_ns)
     if (bucket < sums->bounds) sums->counts[bucket]++;
 }
 
-/* add(Work) -> self */
+/* add(Work, sums of what works stood in a queue, where that is known) -> self */
 static VALUE
-add(VALUE self, VALUE work)
+add(VALUE self, VALUE work, VALUE queues)
 {
-    uint64_t time_ns[HW_STATE_COUNT];
+    uint64_t time_ns[HW_STATE_COUNT], queued_ns[HW_STATE_COUNT] = { 0 };
     hw_work_times(work, time_ns);
     count(sums_of(self), time_ns);
+    queued_ns[HW_READY] = hw_work_queued_ns(work);
+    if (queued_ns[HW_READY] != UINT64_MAX) count(sums_of(queues), queued_ns);
     return self;
-}
-
-/* What is below 0, of a clock that was set back, counts as none; so does what is no number. */
-static uint64_t
-nanoseconds(VALUE seconds)
-{
-    double ns = NUM2DBL(seconds) * 1e9;
-    return ns > 0 ? (uint64_t)(ns < 1e18 ? ns + 0.5 : 1e18) : 0;
 }
 
 /* add_seconds(running, ready, suspended) -> self */
@@ -71,9 +65,9 @@ static VALUE
 add_seconds(VALUE self, VALUE running, VALUE ready, VALUE suspended)
 {
     uint64_t time_ns[HW_STATE_COUNT] = { 0 };
-    time_ns[HW_RUNNING] = nanoseconds(running);
-    time_ns[HW_READY] = nanoseconds(ready);
-    time_ns[HW_SUSPENDED] = nanoseconds(suspended);
+    time_ns[HW_RUNNING] = hw_nanoseconds(running);
+    time_ns[HW_READY] = hw_nanoseconds(ready);
+    time_ns[HW_SUSPENDED] = hw_nanoseconds(suspended);
     count(sums_of(self), time_ns);
     return self;
 }
@@ -99,7 +93,7 @@ hw_work_sums_init(VALUE native)
     VALUE class = rb_define_class_under(native, "WorkSums", rb_cObject);
     rb_define_alloc_func(class, allocate);
     rb_define_method(class, "initialize", initialize, 1);
-    rb_define_method(class, "add", add, 1);
+    rb_define_method(class, "add", add, 2);
     rb_define_method(class, "add_seconds", add_seconds, 3);
     rb_define_method(class, "to_h", to_h, 0);
 }

@@ -61,7 +61,7 @@ module Headway
       return @app.call(env) if left_out?(env) || !(work = Work.answer { @routes.name(env) })
 
       env[REQUEST] = work
-      queued = QueueTime.of(env) and work.queued = queued
+      said = env[QueueTime::HEADER] and tell_queued(work, said, env)
       callbacks = env[FINISHED] # a server that has it calls them when all is sent; else whoever closes the body does
       told = callbacks.push(@finish) unless callbacks.nil? || callbacks.frozen?
       will_tell = told
@@ -86,6 +86,10 @@ module Headway
 
     def left_out?(env)
       env[LEFT_OUT] || (@sample < 1 && rand >= @sample && env[LEFT_OUT] = true)
+    end
+
+    def tell_queued(work, said, env)
+      Integrations::Guard.masked("Headway::Rack") { work.queued = QueueTime.of(said, env) }
     end
 
     # It stands there twice, as where an application in Rails, which has one already, names it, too.

@@ -69,7 +69,7 @@ class WorkSeriesTest < Minitest::Test
     end
     jobs = series
     works.each { |work| jobs.add(work) }
-    assert_raises(TypeError) { Headway::Native::WorkSums.new([]).add(Object.new) }
+    assert_raises(TypeError) { Headway::Native::WorkSums.new([]).add(Object.new, Headway::Native::WorkSums.new([])) }
     %i[running suspended].each do |state|
       assert_in_delta works.sum(&state), seconds(jobs)[{ job: "Mail", state: state.to_s }], 1e-6
     end

@@ -34,8 +34,7 @@ module Headway
       def add(work)
         name = work.name
         sums = @values[name] || Integrations::Guard.masked("Headway's own count of works") { sums_of(name) }
-        sums&.add(work)
-        queued = work.queued and @queued.add_seconds(0, queued, 0)
+        sums&.add(work, @queued)
       end
 
       # In a forked child.

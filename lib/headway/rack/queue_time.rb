@@ -2,9 +2,10 @@
 
 module Headway
   class Rack
-    # How long a request waited for a thread, by what a proxy in front of the server says of when it came: X-Request-Start, or
-    # X-Queue-Start, as nginx, Apache, Heroku's router and others are told to send it. It is as true as the clocks of both machines.
+    # How long a request waited for a thread, by what a proxy in front of the server says of when it came there: in X-Request-Start, as
+    # nginx, Apache, Heroku's router and others are told to send it. It is as true as the clocks of both machines.
     module QueueTime
+      HEADER = "HTTP_X_REQUEST_START"
       # Since 1970, in any unit. Of several proxies the first one saw it first.
       SAID = /\A(?:t=)?(\d{10,19}(?:\.\d+)?)(?=,|\z)/
       # From so many on it is milliseconds, microseconds, nanoseconds; of seconds that many are the year 5138.
@@ -16,10 +17,10 @@ module Headway
       private_constant :SAID, :UNITS, :BODY, :LONGEST
 
       class << self
+        # @param said [String] the header
         # @param env [Hash]
-        # @return [Float, nil] seconds, at least 0; nil: nobody says
-        def of(env)
-          said = env["HTTP_X_REQUEST_START"] || env["HTTP_X_QUEUE_START"]
+        # @return [Float, nil] seconds, at least 0; nil: it says nothing
+        def of(said, env)
           return unless said.is_a?(String) && (match = SAID.match(said.b))
 
           waited = Process.clock_gettime(Process::CLOCK_REALTIME) - since_1970(match[1].to_f)
