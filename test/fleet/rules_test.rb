@@ -25,7 +25,7 @@ class FleetRulesTest < Minitest::Test
   end
 
   def test_rules_and_dashboard_ask_for_metrics_that_exist
-    Headway::Metrics.request("GET /", running: 1, ready: 1, suspended: 1)
+    Headway::Metrics.request("GET /", running: 1, ready: 1, suspended: 1, queued: 1)
     assert_operator asked.size, :>, 10
     assert_empty asked - exported(Headway::Metrics.text) - recorded
   end
@@ -37,7 +37,7 @@ class FleetRulesTest < Minitest::Test
         require "rack"
         Headway.start
         answers = Rack::MockRequest.new(Rack::Builder.parse_file("#{File.dirname(RULES)}/config.ru"))
-        answers.get("/light")
+        answers.get("/light", "HTTP_X_REQUEST_START" => "t=\#{Process.clock_gettime(Process::CLOCK_REALTIME)}") # as a proxy says it
         puts answers.get("/metrics").body
       RUBY
       assert_empty asked - exported(run.out) - recorded, run
@@ -62,7 +62,7 @@ class FleetRulesTest < Minitest::Test
 
   def asked
     expressions = rules.map { |rule| rule["expr"] } + dashboard_expressions
-    expressions.join(" ").scan(/(?<![\w:])[\w:]*(?:ruby_gvl|headway_info)[\w:]*/).uniq
+    expressions.join(" ").scan(/(?<![\w:])[\w:]*(?:ruby_gvl|headway_)[\w:]*/).uniq
   end
 
   def rules = YAML.load_file(RULES)["groups"].flat_map { |group| group["rules"] }
