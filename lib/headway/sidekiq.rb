@@ -145,7 +145,8 @@ module Headway
       def queued(since)
         return unless since.is_a?(Numeric)
 
-        ::Process.clock_gettime(::Process::CLOCK_REALTIME) - (since > 1e11 ? since / 1000.0 : since)
+        waited = ::Process.clock_gettime(::Process::CLOCK_REALTIME) - (since > 1e11 ? since / 1000.0 : since)
+        waited if waited.finite?
       end
     end
   end
