@@ -54,8 +54,13 @@ module CommandLine
     RUBY
   end
 
+  # Of that very name: a temporary one has no spaces.
   def in_directory(name = "headway")
-    Dir.mktmpdir(name) { |directory| yield File.realpath(directory) }
+    Dir.mktmpdir do |directory|
+      path = File.join(File.realpath(directory), name)
+      Dir.mkdir(path)
+      yield path
+    end
   end
 
   def write(directory, name, text, mode = 0o644)

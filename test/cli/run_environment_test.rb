@@ -44,6 +44,22 @@ class RunEnvironmentTest < Minitest::Test
     assert_includes result.out, ":observe"
   end
 
+  # As Puma does when it starts anew or prunes its bundle. Of several Bundlers in each other the first one keeps what it found.
+  def test_programs_that_get_back_what_was_there_before_bundler
+    in_directory do |directory|
+      write(directory, "Gemfile", "")
+      bundle = [RbConfig.ruby, Gem.bin_path("bundler", "bundle"), "exec"]
+      ask = "p defined?(Headway.started?), ENV['RUBYOPT'].to_s.scan('autostart').size, $VERBOSE"
+      code = "require 'bundler'; Bundler.with_original_env { system(RbConfig.ruby, '-e', #{ask.dump}) }"
+      run = [RbConfig.ruby, EXE, "run"]
+      [[[*run, *bundle], nil], [[*bundle, *run], "-w"], [[*bundle, *run, *bundle], nil]].each do |command, options|
+        result = Harness::RubyProcess.run(*command.drop(1), RbConfig.ruby, "-e", code, env: CLEAN.merge("RUBYOPT" => options),
+                                                                                       pass: { chdir: directory })
+        assert_equal "\"method\"\n1\n#{!options.nil?}\n", result.out, [command, result.to_s].join("\n")
+      end
+    end
+  end
+
   def test_a_checkout_in_a_path_with_spaces
     in_directory("head way") do |directory|
       FileUtils.cp_r([File.join(ROOT, "lib"), File.join(ROOT, "exe")], directory)
@@ -52,6 +68,10 @@ class RunEnvironmentTest < Minitest::Test
 
       assert_quiet_success result
       assert_equal "#{directory}/lib/headway/face.rb\ntrue\n", result.out
+
+      kept = { "RUBYLIB" => "/a", "BUNDLER_ORIG_RUBYLIB" => "/b", "BUNDLER_ORIG_RUBYOPT" => "BUNDLER_ENVIRONMENT_PRESERVER_INTENTIONALLY_NIL" }
+      result = headway_ruby("puts ENV.values_at('BUNDLER_ORIG_RUBYOPT', 'BUNDLER_ORIG_RUBYLIB')", exe: File.join(directory, "exe/headway"), env: kept)
+      assert_equal "-rheadway/autostart\n#{directory}/lib:/b\n", result.out, result.to_s
     end
   end
 

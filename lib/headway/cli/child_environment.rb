@@ -5,7 +5,11 @@ module Headway
     # The environment that makes a command, and every Ruby it starts, run with Headway.
     module ChildEnvironment
       LIB = File.expand_path("../..", __dir__).freeze
-      private_constant :LIB
+      # What a Bundler around us keeps of the variables as they were before it, and programs get back: Puma as it starts anew or prunes
+      # its bundle, whatever Bundler.with_original_env runs.
+      KEPT = "BUNDLER_ORIG_"
+      KEPT_NOTHING = "BUNDLER_ENVIRONMENT_PRESERVER_INTENTIONALLY_NIL"
+      private_constant :LIB, :KEPT, :KEPT_NOTHING
 
       class << self
         # @param options [Hash] :policy, :quantum_ms, :preempt, :record and :summary, as far as they were given
@@ -39,18 +43,25 @@ module Headway
           { "RUBY_THREAD_TIMESLICE" => [quantum_ms.ceil, env["RUBY_THREAD_TIMESLICE"].to_i].max.to_s }
         end
 
+        def autostart(env, lib)
+          loading(lib).each_with_object({}) do |(name, (item, separator)), variables|
+            variables[name] = prepend(item, env[name], separator)
+            kept = env["#{KEPT}#{name}"]
+            variables["#{KEPT}#{name}"] = prepend(item, (kept unless kept == KEPT_NOTHING), separator) unless kept.to_s.empty?
+          end
+        end
+
         # An absolute path needs no gem activation, so it works under a Gemfile that doesn't name Headway. Ours comes
         # first: its at_exit block then runs last. RUBYOPT knows no quoting, so a path with a space in it goes through
         # RUBYLIB, which is split at colons only.
-        def autostart(env, lib)
-          return { "RUBYOPT" => prepend("-r#{lib}/headway/autostart.rb", env["RUBYOPT"], " ") } unless lib =~ /\s/
+        def loading(lib)
+          return { "RUBYOPT" => ["-r#{lib}/headway/autostart.rb", " "] } unless lib =~ /\s/
           if lib.include?(File::PATH_SEPARATOR)
             raise UsageError, "#{lib} has both a space and a colon, which Ruby's environment variables cannot carry: " \
                               "install Headway in another directory"
           end
 
-          { "RUBYOPT" => prepend("-rheadway/autostart", env["RUBYOPT"], " "),
-            "RUBYLIB" => prepend(lib, env["RUBYLIB"], File::PATH_SEPARATOR) }
+          { "RUBYOPT" => ["-rheadway/autostart", " "], "RUBYLIB" => [lib, File::PATH_SEPARATOR] }
         end
 
         def prepend(item, list, separator)
