@@ -9,7 +9,7 @@
  * Called with the GVL, on any thread or fiber; the calls into Ruby switch fibers. */
 #include "binding.h"
 
-static ID id_begin, id_cancel, id_done;
+static ID id_begin, id_cancel, id_left;
 
 struct waiting {
     VALUE job;
@@ -46,12 +46,12 @@ grave(VALUE exception)
     return !RTEST(rb_obj_is_kind_of(exception, rb_eStandardError));
 }
 
-/* Returns only when the job is done. */
+/* Returns only when the job is done, and no wake-up on its way. */
 static VALUE
 settle(VALUE argument)
 {
     struct waiting *waiting = (struct waiting *)argument;
-    while (!RTEST(rb_ivar_get(waiting->job, id_done))) {
+    while (!RTEST(rb_ivar_get(waiting->job, id_left))) {
         int tag = 0;
         rb_protect(cancel_job, argument, &tag);
         if (tag == 0) continue;
@@ -96,6 +96,6 @@ hw_offload_init(VALUE native)
 {
     id_begin = rb_intern("begin");
     id_cancel = rb_intern("cancel");
-    id_done = rb_intern("@done");
+    id_left = rb_intern("@left");
     rb_define_singleton_method(native, "offload_wait", offload_wait, 1);
 }

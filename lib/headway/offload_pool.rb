@@ -232,7 +232,7 @@ module Headway
       take_back(job) if ticket && @threads.empty?
       !ticket.nil?
     rescue ClosedQueueError, FullError => error
-      job.withdraw # here, as it is refused: one that is withdrawn later is counted as given up
+      job.refuse # one that is withdrawn later is counted as given up
       raise error.is_a?(FullError) ? error : closed_error
     end
 

@@ -117,6 +117,24 @@ class OffloadAsyncTest < Harness::IsolatedTest
       assert_equal(1, calls_of_own_pool { File.stat(__FILE__) })
     end
 
+    # Its operation is done, and its time over, in one turn of the loop, in which another fiber keeps that.
+    def test_who_is_woken_and_interrupted_at_once_is_not_woken_out_of_the_next_wait
+      require "headway/async"
+      took = nil
+      Sync do |parent|
+        late = parent.async do
+          assert_raises(Async::TimeoutError) { Async::Task.current.with_timeout(0.05) { Headway.offload { sleep 0.03 } } }
+          from = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          sleep 0.05
+          took = Process.clock_gettime(Process::CLOCK_MONOTONIC) - from
+        end
+        parent.async { Fiber.scheduler.yield.then { Fiber.blocking { sleep 0.3 } } }
+        late.wait
+      end
+      assert_operator took, :>=, 0.05
+      Headway::OffloadPool.default.close
+    end
+
     def test_a_task_that_is_stopped_and_one_that_times_out
       require "headway/async"
       ENV["HEADWAY_OFFLOAD"] = "always"

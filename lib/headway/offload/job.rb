@@ -49,7 +49,7 @@ module Headway
         @lock = Mutex.new
         @finished = Thread::Queue.new
         @state = :queued
-        @done = @late = @interrupted = false
+        @done = @late = @interrupted = @told = @left = false
         @worker = @ticket = @value = @wall_ns = @cpu_ns = nil
         @error = WorkerError.new("the thread that ran this operation was killed")
       end
@@ -70,21 +70,28 @@ module Headway
       def ended? = @state == :ran && !@error.is_a?(WorkerError) && !cut_short?
 
       # Returns when a worker is done with it, or none can take it. Only an exception leaves it earlier; Native.offload_wait then calls
-      # {cancel} until the job is done.
+      # {cancel} until the job is left.
       def begin
         queued = @pool.enqueue(self, seconds_left)
-        return if @done || (queued && @finished.pop(timeout: seconds_left))
+        return @left = true if @done || (queued && @finished.pop(timeout: seconds_left))
 
         @late = queued || @pool.full == :wait # not by the clock: who waits may be woken a little early
-        @late ? cancel : withdraw
+        @late ? cancel : @left = withdraw
       end
 
       # Takes it from the queue, or interrupts it, and returns when it is done. May itself be interrupted and called again.
       def cancel
-        return if withdraw { @pool.withdrawn(self) }
+        unless withdraw { @pool.withdrawn(self) }
+          interrupt
+          @finished.pop until @done
+        end
+        @left = true
+        take_wake_up
+      end
 
-        interrupt
-        @finished.pop until @done
+      # It gets no place in the queue.
+      def refuse
+        @left = withdraw
       end
 
       # Marks it done if no worker has it. May be interrupted anywhere, and called again.
@@ -130,6 +137,7 @@ module Headway
         @state = :ran
         @done = true
         @finished << true
+        @told = true
       end
 
       private
@@ -181,6 +189,16 @@ module Headway
         @pool.ran(self)
         @done = true
         @finished << true
+        @told = true
+      end
+
+      # Who is interrupted just as a worker wakes it leaves the wake-up behind, and under Async that would end its next wait, whatever it
+      # is for: a sleep, or one for a descriptor, which is then taken for a timeout. So it waits for that wake-up, if there may be one.
+      def take_wake_up
+        return if @state == :withdrawn || @error.is_a?(ForkError) || Fiber.current_scheduler.nil?
+
+        sleep 0.001 until @told
+        sleep 0 unless @finished.empty?
       end
 
       def interrupt
