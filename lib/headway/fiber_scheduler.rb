@@ -84,7 +84,8 @@ module Headway
       @due = []                           # what is to be done as its time has come
       @blocked = {}.compare_by_identity   # fiber => what it waits for, in #block
       @selecting = {}.compare_by_identity # fiber => what it waits for, in the selector
-      @woken = {}.compare_by_identity     # fibers that #unblock named and that have not run since
+      @within = {}.compare_by_identity    # fibers that wait within another wait
+      @woken = {}.compare_by_identity     # fibers that #unblock named and that have not run since: the queue that woke them, or true
       @struck = {}.compare_by_identity    # fiber => what is to be raised in the wait it is in, or about to begin
       @queued = {}.compare_by_identity    # fibers that wait for nothing but their turn, in the selector's queue
       @aside = {}.compare_by_identity     # fiber that the loop has no part in => what wakes it
@@ -168,8 +169,8 @@ module Headway
     # @api private
     def resume_woken
       @woken.size.times do
-        fiber, = @woken.shift
-        fiber.transfer(true) if @blocked.key?(fiber)
+        fiber, woken = @woken.shift
+        fiber.transfer(true) if @blocked.key?(fiber) && concerns?(woken, fiber)
       end
     end
 

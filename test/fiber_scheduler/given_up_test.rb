@@ -32,6 +32,22 @@ class FiberSchedulerGivenUpTest < Minitest::Test
     assert_equal Signal.list["TERM"], ended
   end
 
+  # A thread that fills a queue may be switched away between choosing who is woken and waking it.
+  def test_a_wake_up_from_a_queue_that_nobody_waits_for_any_more
+    times = []
+    looping do |scheduler|
+      fiber = Fiber.schedule do
+        sleep 0.001
+        times << elapsed { sleep 0.03 }
+        scheduler.unblock(Thread::Queue.new, fiber)
+        times << elapsed { sleep 0.03 }
+      end
+      Fiber.schedule { sleep(0.01) && scheduler.unblock(Thread::Queue.new, fiber) }
+    end
+    assert_equal 2, times.size
+    assert_operator times.min, :>=, 0.03
+  end
+
   # Wherever an exception from another thread may arrive: where a method or a block returns, and in those of the selector's timers.
   def test_no_timer_strikes_a_later_wait
     WAITS.each do |name, wait|

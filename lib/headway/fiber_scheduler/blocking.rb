@@ -15,6 +15,7 @@ module Headway
         waits = true
         timer = after(timeout) { fiber.transfer(false) if waits } if timeout
         outer = @blocked[fiber]
+        @within[fiber] = true if outer
         @blocked[fiber] = blocker
         woken = @loop.transfer ? true : false
       ensure
@@ -23,7 +24,7 @@ module Headway
           @blocked.delete(fiber)
           early = @woken.delete(fiber) # what woke it, or was to be raised in it, concerned this wait only
           @struck.delete(fiber)
-          return_to(fiber, outer, woken || early) if outer
+          outer ? return_to(fiber, outer, woken || early) : @within.delete(fiber)
           timer&.cancel!
           resumed if @idle
           lock_again(blocker) if woken.nil? && blocker.is_a?(Thread::Mutex) && locked_before?(caller_locations(2, 1).first)
@@ -33,9 +34,9 @@ module Headway
       # Ends a fiber's {#block}, from any thread. One that comes before the fiber has begun to wait is not lost: the fiber has
       # to hand over to the loop first, and the loop finds it. What another thread raises waits until it is done (Ruby 4.0 sees
       # to that itself): in between, the waker would count as queued for ever, and nobody would be woken any more.
-      def unblock(_blocker, fiber)
+      def unblock(blocker, fiber)
         unstruck do
-          @woken[fiber] = true
+          @woken[fiber] = @woken.key?(fiber) || !blocker.is_a?(Thread::Queue) || blocker
           @aside[fiber]&.push(true)
           selector = @selector
           next if selector.nil? || closed?
@@ -125,6 +126,12 @@ module Headway
       def return_to(fiber, outer, woken)
         @blocked[fiber] = outer
         @woken[fiber] = true if woken
+      end
+
+      # A thread that fills a queue may be switched away between choosing who is woken and waking it; who was interrupted meanwhile waits
+      # for something else by then. (What wakes a sleep may be another thing than a sleep: a ConditionVariable.)
+      def concerns?(woken, fiber)
+        woken == true || woken.equal?(@blocked[fiber]) || @within.key?(fiber)
       end
 
       # What strikes who is about to have its mutex back after ConditionVariable#wait or Mutex#sleep has to wait until it does, as in a
