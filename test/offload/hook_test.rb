@@ -3,11 +3,14 @@
 require "test_helper"
 require "headway"
 require "zlib"
+require "offload/operations"
 require "offload/select_scheduler"
 
 # The native hook: what it declines runs as if there were no hook, what is long goes to a worker, and the loop goes on meanwhile.
 # Ruby 3.3 never calls it.
 class OffloadHookTest < Minitest::Test
+  include Operations
+
   DATA = Random.new(2).bytes(2 << 20).freeze
 
   def test_from_ruby_code_it_runs_the_work_and_returns
@@ -47,7 +50,10 @@ class OffloadHookTest < Minitest::Test
         assert_equal [0, 50, 0], pool.stats.values_at(:ran, :inline, :workers)
       end
       hooked(mode: :always) do |pool|
-        50.times { File.stat(__FILE__) }
+        50.times do
+          File.stat(__FILE__)
+          await_idle_workers(pool)
+        end
         assert_equal [50, 0, 1], pool.stats.values_at(:ran, :inline, :workers)
       end
     end

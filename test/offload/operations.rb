@@ -43,6 +43,14 @@ module Operations
     def release = @gate.close
   end
 
+  # How many stand at the pool's queue: workers that idle, and who waits for a place.
+  def at_the_queue(pool) = pool.instance_variable_get(:@pending).num_waiting
+
+  # Who asks before a worker, which has answered, has come for more gets another one.
+  def await_idle_workers(pool)
+    sleep 0.0002 until at_the_queue(pool) == pool.stats[:workers]
+  end
+
   # By a path that is too long to lie in the VM's heap: while that is compacted its pages can't be read, and the system answers "Bad address"
   # to who just asks it about a path in there, without the GVL.
   def with_fifo

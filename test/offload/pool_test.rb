@@ -46,7 +46,10 @@ class OffloadPoolTest < Minitest::Test
 
   def test_no_more_workers_than_allowed_and_no_more_than_needed
     pool = pool(workers: 3)
-    20.times { pool.call(-> { nil }) }
+    20.times do
+      pool.call(-> { nil })
+      await_idle_workers(pool)
+    end
     assert_equal 1, pool.stats[:workers]
     running = most = 0
     lock = Mutex.new
