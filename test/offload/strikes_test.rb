@@ -3,9 +3,12 @@
 require "test_helper"
 require "headway"
 require "headway/fiber_scheduler"
+require "offload/operations"
 
 # What strikes a pool at the wrong moment: nothing hangs, nobody else is struck, and nobody's stack is written into once it is gone.
 class OffloadStrikesTest < Minitest::Test
+  include Operations
+
   # The VM kills each thread once as it ends, and waits for it.
   def test_a_process_ends_though_cleaning_up_takes_the_place_of_the_kill
     ["begin; sleep; ensure; raise 'cleaning up failed'; end", "loop { begin; sleep; ensure; break; end }; sleep 0.01",
@@ -82,7 +85,7 @@ class OffloadStrikesTest < Minitest::Test
       others << Thread.new { pool.run { 1 } }
       sleep 0.001 until pool.stats[:queued] == 1
       waiters = Array.new(6) { Thread.new { pool.run { :ran } } }.each { |thread| thread.report_on_exception = false }
-      sleep 0.002
+      sleep 0.001 until at_the_queue(pool) == 6
       gate << 1
       waiters.first(5).each { |thread| thread.raise("given up") }
       assert waiters.last.join(30), "still waits: #{pool.stats}"
