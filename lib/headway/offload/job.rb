@@ -135,9 +135,7 @@ module Headway
       def abandon
         @error = ForkError.new("the process forked while this operation waited or ran, and only the parent runs it")
         @state = :ran
-        @done = true
-        @finished << true
-        @told = true
+        tell
       end
 
       private
@@ -187,9 +185,14 @@ module Headway
         @state = :ran
         @work = @fiber = nil
         @pool.ran(self)
+        tell
+      end
+
+      def tell
         @done = true
         @finished << true
-        @told = true
+      ensure
+        @told = true # whatever a scheduler makes of it
       end
 
       # Who is interrupted just as a worker wakes it leaves the wake-up behind, and under Async that would end its next wait, whatever it
