@@ -14,6 +14,7 @@ module Headway
       # @param daemons [Boolean] tell it after Process.daemon, too, which takes along the fibers of the thread that called it
       def watch(object, daemons: false)
         @watched[object] = daemons
+        hook
       end
 
       def after_fork_in_child
@@ -25,6 +26,16 @@ module Headway
       end
 
       private
+
+      # A signal that came while the parent forked may be left to the child, too. Ruby sees to it in the block given to fork, which what the
+      # handler raises ends; where anybody's method stands before _fork, as that returns: what is raised goes on from the parent's fork. So
+      # nothing stands there until somebody has to be told.
+      def hook
+        return if @hooked
+
+        @hooked = true
+        Process.singleton_class.prepend(Hook)
+      end
 
       # The program's fork is not to fail because a thread of ours can't be made.
       def start(object)
@@ -45,8 +56,6 @@ module Headway
         super.tap { Forks.after_daemon }
       end
     end
-
-    Process.singleton_class.prepend(Hook)
   end
   private_constant :Forks
 end

@@ -112,6 +112,36 @@ class ForkTest < Harness::TrapTest
     forker.join
   end
 
+  # One that came while the parent forked may be left to the child. In the block given to fork it ends that; nothing of ours may let it
+  # out, where the child would go on with the parent's code.
+  def test_a_signal_strikes_a_child_in_its_block_only
+    run = Harness::RubyProcess.eval(<<~'RUBY')
+      require "headway"
+      Headway.start(policy: :fair)
+      parent = Process.pid
+      armed = false
+      trap(:TERM) { raise SignalException, "TERM" if armed && !(armed = false) }
+      killer = spawn(RbConfig.ruby, "--disable=gems", "-e", "loop { Process.kill(:TERM, #{parent}) && sleep(0.001 + rand * 0.001) }")
+      Thread.new { loop { sleep 0.0005 } }
+      strays, stray = IO.pipe
+      200.times do
+        pid = nil
+        begin
+          armed = true
+          pid = fork { exit!(0) }
+          armed = false
+        rescue SignalException
+          stray.write("x") && exit!(1) if Process.pid != parent
+        end
+        Process.wait(pid) if pid
+      end
+      Process.kill(:KILL, killer)
+      stray.close
+      puts strays.read.size
+    RUBY
+    assert_equal "0\n", run.out, run
+  end
+
   def test_a_daemon_goes_on
     Dir.mktmpdir do |directory|
       path = File.join(directory, "done")

@@ -21,6 +21,7 @@ module Headway
         # @return [Native::LoopWatch, nil] nil: the loop watches itself, or there is no thread to watch it with
         def watch(thread, scheduler)
           Integrations::Guard.masked("the watch over event loops") do
+            Forks.watch(self, daemons: true)
             close_of_ended
             @watches[thread] ||= Native::LoopWatch.new(thread, THRESHOLD_NS) unless own?(scheduler)
           end
@@ -67,7 +68,6 @@ module Headway
       end
 
       Native.watch_loops(self) if defined?(Native) # not where a part is loaded by itself
-      Forks.watch(self, daemons: true)
     end
     private_constant :Loops
   end
