@@ -107,6 +107,9 @@ void hw_work_init(VALUE native);
 uint64_t hw_work_queued_ns(VALUE work); /* UINT64_MAX: not known */
 void hw_work_times(VALUE work, uint64_t *time_ns); /* what each state took of it, as it was seen last */
 
+/* headway.c */
+extern unsigned long hw_forks; /* from the first process to this one, but for daemons */
+
 /* work_sums.c */
 void hw_work_sums_init(VALUE native);
 

@@ -159,6 +159,8 @@ signal_lost_p(VALUE self)
 
 /* -- fork and exit ------------------------------------------------------------------------------------------------------ */
 
+unsigned long hw_forks;
+
 static void
 before_fork(void)
 {
@@ -176,10 +178,26 @@ after_fork_parent(void)
 static void
 after_fork_child(void)
 {
+    hw_forks++;
     hw_stacks_reset(&hw_stacks);
     hw_runtime_after_fork_child(&hw_runtime);
     hw_class_blocks_after_fork_child();
     hw_control_after_fork_child(&hw_control);
+}
+
+/* Native.forks -> a number that is another one in each forked child */
+static VALUE
+get_forks(VALUE self)
+{
+    return ULONG2NUM(hw_forks);
+}
+
+/* Native.forget_fork: the process goes on with all it had, as a daemon */
+static VALUE
+forget_fork(VALUE self)
+{
+    hw_forks--;
+    return Qnil;
 }
 
 /* Freed when the VM finalises its objects: after every at_exit block and the last thread, before the VM itself is gone. A
@@ -228,6 +246,8 @@ Init_headway(void)
     rb_define_singleton_method(native, "thread_quantum_ns", thread_quantum_ns, 1);
     rb_define_singleton_method(native, "set_thread_quantum_ns", set_thread_quantum_ns, 2);
     rb_define_singleton_method(native, "thread_name", thread_name, 1);
+    rb_define_singleton_method(native, "forks", get_forks, 0);
+    rb_define_singleton_method(native, "forget_fork", forget_fork, 0);
     rb_define_singleton_method(native, "signal_lost?", signal_lost_p, 0);
     rb_ext_ractor_safe(true); /* another Ractor's thread has no record */
     rb_define_singleton_method(native, "pass", hw_pass, 0);

@@ -5,6 +5,7 @@
 #include "hash.h"
 
 struct work_sums {
+    unsigned long forks; /* hw_forks in its process */
     uint64_t count, time_ns[HW_STATE_COUNT];
     long bounds;
     uint64_t bounds_ns[HW_BOUNDS_MOST], counts[HW_BOUNDS_MOST]; /* each bucket by itself */
@@ -34,6 +35,7 @@ static VALUE
 initialize(VALUE self, VALUE bounds)
 {
     struct work_sums *sums = sums_of(self);
+    sums->forks = hw_forks;
     sums->bounds = hw_read_bounds(bounds, sums->bounds_ns);
     return self;
 }
@@ -48,10 +50,11 @@ count(struct work_sums *sums, const uint64_t *time_ns)
     if (bucket < sums->bounds) sums->counts[bucket]++;
 }
 
-/* add(Work, sums of what works stood in a queue, where that is known) -> self */
+/* add(Work, sums of what works stood in a queue, where that is known) -> self; nil in a forked child: these are its parent's */
 static VALUE
 add(VALUE self, VALUE work, VALUE queues)
 {
+    if (sums_of(self)->forks != hw_forks) return Qnil;
     uint64_t time_ns[HW_STATE_COUNT], queued_ns[HW_STATE_COUNT] = { 0 };
     hw_work_times(work, time_ns);
     count(sums_of(self), time_ns);

@@ -4,7 +4,7 @@ require_relative "integrations/guard"
 
 module Headway
   # Tells what has threads or fibers of its own that it is in a forked child, where they are not: pools, fiber schedulers, reporters
-  # of metrics, autotune.
+  # of metrics, autotune. What has none asks for a {number} when it is used: who wants to be told stands in the way of forks (see hook).
   module Forks
     # Ruby 4.0.0's WeakMap gives objects that are gone, which crashes who calls them (4.0.1's doesn't): there what is watched stays.
     @watched = RUBY_VERSION == "4.0.0" ? {}.compare_by_identity : ObjectSpace::WeakMap.new
@@ -17,11 +17,24 @@ module Headway
         hook
       end
 
+      # @!method number
+      #   @return [Integer] another one in each forked child, but not in what Process.daemon makes, which goes on with all there is
+      if defined?(Native)
+        def number
+          Native.forks
+        end
+      else
+        def number
+          ::Process.pid
+        end
+      end
+
       def after_fork_in_child
         @watched.keys.each { |object| start(object) }
       end
 
       def after_daemon
+        Native.forget_fork if defined?(Native)
         @watched.keys.each { |object| start(object) if @watched[object] }
       end
 
@@ -34,7 +47,7 @@ module Headway
         return if @hooked
 
         @hooked = true
-        Process.singleton_class.prepend(Hook)
+        Process.singleton_class.prepend(ForkHook)
       end
 
       # The program's fork is not to fail because a thread of ours can't be made.
@@ -44,18 +57,22 @@ module Headway
     end
 
     # What Ruby calls to fork; daemon does without it.
-    module Hook
+    module ForkHook
       def _fork
         pid = super
         Forks.after_fork_in_child if pid == 0
         pid
       end
+    end
 
+    module DaemonHook
       def daemon(*)
         Fiber.scheduler.then { |scheduler| scheduler.before_daemon if scheduler.respond_to?(:before_daemon) }
         super.tap { Forks.after_daemon }
       end
     end
+
+    Process.singleton_class.prepend(DaemonHook)
   end
   private_constant :Forks
 end

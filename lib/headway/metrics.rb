@@ -91,25 +91,18 @@ module Headway
       # @return [String] what tells this process from its siblings: what was said, else its number among Puma's workers, or "master",
       #   else its process number
       def worker
-        (@worker || Integrations.worker || ::Process.pid).to_s
+        (said_worker || Integrations.worker || ::Process.pid).to_s
       end
 
       # @return [Boolean] whether somebody has numbered this process
       def worker?
-        !(@worker || Integrations.worker).nil?
+        !(said_worker || Integrations.worker).nil?
       end
 
       # @param value [String, Integer, nil] a number that the next process in its place has too: fewer series come and go. What this
       #   process forks has it not: two that count under one number would look like one whose counters jump
       def worker=(value)
-        Forks.watch(self)
-        @worker = value&.to_s
-      end
-
-      # In a forked child.
-      # @api private
-      def start_afresh
-        @worker = nil
+        @worker = value && [Forks.number, value.to_s]
       end
 
       # Adds figures to those of every endpoint and adapter. Of two sources with figures of one name the last one counts: code that is
@@ -137,6 +130,11 @@ module Headway
       end
 
       private
+
+      def said_worker
+        forks, worker = @worker
+        worker if forks == Forks.number
+      end
 
       # Of a program's own kind whose class was loaded anew, or the same series.
       def namesake?(other, source)

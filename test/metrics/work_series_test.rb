@@ -91,14 +91,15 @@ class WorkSeriesTest < Minitest::Test
     jobs.observe("Mail", running: 0, ready: 7, suspended: 0, queued: 3)
     reader, writer = IO.pipe
     pid = fork do
+      jobs.add(Headway::Work.start(:job, "Mail").tap(&:finish)) # the first to find that it is another process
       jobs.observe("Mail", running: 0, ready: 1, suspended: 0)
-      writer.write(waits(jobs).values.sum(&:sum), " ", queues(jobs).size)
+      writer.write(waits(jobs).values.sum(&:sum), " ", waits(jobs).values.sum(&:count), " ", queues(jobs).size)
       writer.close
       exit!(0)
     end
     writer.close
     Process.wait(pid)
-    assert_equal "1.0 0", reader.read
+    assert_equal "1.0 2 0", reader.read
     assert_equal [7.0, 3.0], [waits(jobs), queues(jobs)].map { |values| values.values.sum(&:sum) }
   ensure
     reader&.close

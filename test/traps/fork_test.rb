@@ -117,7 +117,10 @@ class ForkTest < Harness::TrapTest
   def test_a_signal_strikes_a_child_in_its_block_only
     run = Harness::RubyProcess.eval(<<~'RUBY')
       require "headway"
+      require "headway/metrics"
       Headway.start(policy: :fair)
+      Headway::Metrics.worker = 3
+      Headway::Metrics.request("GET /", running: 0, ready: 0, suspended: 0)
       parent = Process.pid
       armed = false
       trap(:TERM) { raise SignalException, "TERM" if armed && !(armed = false) }

@@ -8,6 +8,8 @@ module Headway
     # after is counted under "(others)", so that no path or class name that somebody makes up can fill a memory or a database.
     class Series
       OTHERS = "(others)"
+      FORKED = Mutex.new
+      private_constant :FORKED
 
       # @return [String]
       attr_reader :name
@@ -21,20 +23,12 @@ module Headway
         @help = help
         @labels = labels
         @most = most
-        start_afresh
-        Forks.watch(self)
-      end
-
-      # In a forked child: what its parent counted is the parent's.
-      # @api private
-      def start_afresh
-        @values = {}
-        @lock = Mutex.new
-        @process = ::Process.pid
+        begin_at_zero
       end
 
       # @return [Family]
       def family
+        afresh
         series = @lock.synchronize { @values.to_h { |key, value| [@labels.zip(key).to_h, copy(value)] } }
         Family.new(@name, type, @help, series, @process)
       end
@@ -46,11 +40,26 @@ module Headway
 
       private
 
+      # In a forked child: what its parent counted is the parent's.
+      def afresh
+        return if @forks == Forks.number
+
+        FORKED.synchronize { begin_at_zero unless @forks == Forks.number }
+      end
+
+      def begin_at_zero
+        @values = {}
+        @lock = Mutex.new
+        @process = ::Process.pid
+        @forks = Forks.number # the last: then all is there
+      end
+
       # @param values [Array] of the labels, in their order
       # @raise [ArgumentError] for another number of values than of labels
       def change(values)
         values.size == @labels.size or raise ArgumentError, "#{@name} has the labels #{@labels.join(", ")}: give a value for each, not #{values.size}"
 
+        afresh
         @lock.synchronize do
           key = @values.key?(values) ? values : new_key(values)
           @values[key] = yield(@values[key])

@@ -23,6 +23,7 @@ module Headway
       def observe(name, running:, ready:, suspended:, queued: nil)
         return unless defined?(Native)
 
+        afresh
         (@values[name] || sums_of(name)).add_seconds(running, ready, suspended)
         @queued.add_seconds(0, queued, 0) if queued
       end
@@ -33,19 +34,19 @@ module Headway
       # @return [void]
       def add(work)
         name = work.name
-        sums = @values[name] || Integrations::Guard.masked("Headway's own count of works") { sums_of(name) }
-        sums&.add(work, @queued)
-      end
+        sums = @values[name] || begin
+          afresh
+          Integrations::Guard.masked("Headway's own count of works") { sums_of(name) }
+        end
+        return if sums.nil? || sums.add(work, @queued)
 
-      # In a forked child.
-      # @api private
-      def start_afresh
-        super
-        @queued = Native::WorkSums.new(BOUNDS_NS) if defined?(Native) # of which only what waited counts
+        afresh # what is there is its parent's
+        add(work)
       end
 
       # @return [Array<Family>]
       def families
+        afresh
         waits = {}
         times = {}
         @lock.synchronize { @values.transform_values(&:to_h) }.each do |name, sums|
@@ -58,6 +59,11 @@ module Headway
       end
 
       private
+
+      def begin_at_zero
+        @queued = Native::WorkSums.new(BOUNDS_NS) if defined?(Native) # of which only what waited counts
+        super
+      end
 
       # Once there are as many as may be, without the lock: nothing that may block belongs in a mask.
       def sums_of(name)
