@@ -4,6 +4,7 @@ require "sidekiq"
 require_relative "work"
 require_relative "integrations/options"
 require_relative "integrations/recording"
+require_relative "integrations/since"
 require_relative "integrations/log" if Headway.supported?
 
 module Headway
@@ -137,16 +138,9 @@ module Headway
         # An Active Job comes wrapped in a class of Sidekiq's.
         work = Work.start(:job, (job["wrapped"] || job["class"]).to_s)
         work.queue = queue
-        work.queued = queued(job["enqueued_at"])
+        due = job["enqueued_at"]
+        work.queued = Integrations::Since.seconds(due) if due.is_a?(Numeric)
         work
-      end
-
-      # Since it was due; Sidekiq 8 tells milliseconds, those before seconds.
-      def queued(since)
-        return unless since.is_a?(Numeric)
-
-        waited = ::Process.clock_gettime(::Process::CLOCK_REALTIME) - (since > 1e11 ? since / 1000.0 : since)
-        waited if waited.finite?
       end
     end
   end

@@ -251,12 +251,6 @@ class RackTest < Harness::RecorderTest
     end
   end
 
-  def queued(headers)
-    works = finished { Rack::MockRequest.new(stack(->(_env) { [200, {}, []] })).get("/", headers) }
-    assert_equal 200, works.first.status
-    works.first.queued
-  end
-
   def test_sampling_and_nesting
     works = finished do
       none = stack(->(env) { assert_nil env["headway.request"]; [200, {}, []] }, sample: 0)
@@ -519,6 +513,13 @@ class RackTest < Harness::RecorderTest
   def stack(app, **options) = Headway::Rack.new(app, **options)
 
   def environment(more = {}) = Rack::MockRequest.env_for("/").merge(more)
+
+  # What the work of a request with these headers says of its queue.
+  def queued(headers)
+    works = finished { Rack::MockRequest.new(stack(->(_env) { [200, {}, []] })).get("/", headers) }
+    assert_equal 200, works.first.status
+    works.first.queued
+  end
 
   # The works that were finished during the block.
   def finished(mode = :fair_signal)

@@ -76,7 +76,7 @@ module Headway
         return @left = true if @done || (queued && @finished.pop(timeout: seconds_left))
 
         @late = queued || @pool.full == :wait # not by the clock: who waits may be woken a little early
-        @late ? cancel : @left = withdraw
+        @late ? cancel : refuse
       end
 
       # Takes it from the queue, or interrupts it, and returns when it is done. May itself be interrupted and called again.

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../integrations/since"
+
 module Headway
   class Rack
     # How long a request waited for a thread, by what a proxy in front of the server says of when it came there: in X-Request-Start, as
@@ -8,32 +10,20 @@ module Headway
       HEADER = "HTTP_X_REQUEST_START"
       # Since 1970, in any unit. Of several proxies the first one saw it first.
       SAID = /\A(?:t=)?(\d{10,19}(?:\.\d+)?)(?=,|\z)/
-      # From so many on it is milliseconds, microseconds, nanoseconds; of seconds that many are the year 5138.
-      UNITS = { 1e17 => 1e9, 1e14 => 1e6, 1e11 => 1e3 }.freeze
       # What Puma waited for the rest of the request, which the client took to send it: milliseconds.
       BODY = "puma.request_body_wait"
       # Beyond that a clock is wrong, or a client made it up.
       LONGEST = 3600
-      private_constant :SAID, :UNITS, :BODY, :LONGEST
+      private_constant :SAID, :BODY, :LONGEST
 
-      class << self
-        # @param said [String] the header
-        # @param env [Hash]
-        # @return [Float, nil] seconds, at least 0; nil: it says nothing
-        def of(said, env)
-          return unless said.is_a?(String) && (match = SAID.match(said.b))
+      # @param said [String] the header
+      # @param env [Hash]
+      # @return [Float, nil] seconds, at least 0; nil: it says nothing
+      def self.of(said, env)
+        return unless said.is_a?(String) && (match = SAID.match(said.b))
 
-          waited = Process.clock_gettime(Process::CLOCK_REALTIME) - since_1970(match[1].to_f)
-          waited -= env[BODY].to_f / 1000
-          [waited, 0.0].max if waited.abs <= LONGEST
-        end
-
-        private
-
-        def since_1970(number)
-          _, per_second = UNITS.find { |from, _| number >= from }
-          number / (per_second || 1)
-        end
+        waited = Integrations::Since.seconds(match[1].to_f) - env[BODY].to_f / 1000
+        [waited, 0.0].max if waited.abs <= LONGEST
       end
     end
     private_constant :QueueTime

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../integrations/since"
+
 module Headway
   module Rails
     # In front of ActiveJob::Base: makes a {Work} of each job, whatever runs it, unless that has made one itself.
@@ -13,7 +15,7 @@ module Headway
       # @return [Float, nil] seconds; nil: it was in no queue
       def self.queued(job)
         due = [job.enqueued_at, job.scheduled_at].compact.map { |at| (at.is_a?(String) ? Time.iso8601(at) : at).to_f }.max
-        due && (::Process.clock_gettime(::Process::CLOCK_REALTIME) - due)
+        due && Integrations::Since.seconds(due)
       end
 
       # @return what the job returns
