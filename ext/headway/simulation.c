@@ -153,6 +153,7 @@ facts(VALUE self)
     hw_set(hash, "typical_process", UINT2NUM(workload->typical_process));
     hw_set(hash, "latency", durations(&workload->latency));
     hw_set_number(hash, "forgotten", workload->forgotten_ns);
+    hw_set(hash, "queued", rb_assoc_new(UINT2NUM(workload->queued), ULL2NUM(workload->queued_ns)));
     hw_set(hash, "handover", durations(&workload->handover));
     hw_set(hash, "delays_by_load", tells ? rb_assoc_new(DBL2NUM(ratio), DBL2NUM(crowd_ratio)) : Qnil);
     return hash;

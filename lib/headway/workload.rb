@@ -19,7 +19,9 @@ module Headway
     HANDOVER_NS = 10_000
     DEFAULTS = { processes: 1, threads: 1, cores: nil, policy: :stock, quantum_ms: Settings::VM_SLICE_MS, rate: nil, requests: 10_000,
                  warm_up: nil, seed: 1, resample: false, longest_s: 3_600 }.freeze
-    private_constant :HANDOVER_NS, :DEFAULTS
+    # Of the requests: with so many what is known of them is taken for all.
+    NEARLY_ALL = 0.9
+    private_constant :HANDOVER_NS, :DEFAULTS, :NEARLY_ALL
     # That can be simulated, of all processes, those beside requests too.
     THREADS_MOST = Headway.supported? ? Native::Workload::THREADS_MOST : 0
 
@@ -145,6 +147,12 @@ module Headway
 
       available = processes.sum { |process| process[:workers] * process[:requests_span].to_f }
       available.zero? ? 0.0 : processes.sum { |process| process[:busy] } / available
+    end
+
+    # @return [Float, nil] seconds that a request stood in a queue before a thread took it, on average; nil: that isn't told of nearly all
+    def queued_s
+      told, total_ns = @facts[:queued]
+      total_ns.fdiv(told) / 1e9 if marked? && told >= NEARLY_ALL * count
     end
 
     # @return [Hash] as recorded: processes:, threads:, policy:, quantum_ms:

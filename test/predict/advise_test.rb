@@ -206,6 +206,28 @@ class AdviseTest < PredictCase
     refute_match said, json_of("advise", orders(500, pause_ms: 50))["cautions"].join("\n")
   end
 
+  # What stands in front of it is part of what was recorded, where that is known: then it comes out as it was.
+  def test_what_requests_stood_in_a_queue_is_compared_with_what_they_would
+    much, little, nothing = [20, 2, nil].map { |queued_ms| json_of("advise", orders(500, pause_ms: 0.8, queued_ms:)) }
+    refute_match(/comes out at/, much["cautions"].join("\n"))
+    assert_match(/^the current setting comes out at \d\d ms a request, where 8 were recorded: /, little["cautions"].join("\n"))
+    assert_equal [nothing.except("cautions")] * 2, [much, little].map { |object| object.except("cautions") }
+  end
+
+  # What nobody knows of threads that are always busy: whether clients wait for their answers. But how many came, where requests stood in a
+  # queue, is as many as were done.
+  def test_requests_that_stood_in_a_queue_before_threads_that_were_always_busy_are_told
+    said = /^(?:Note: )?requests stood in a queue for 30 ms on average before one of the threads, .* --rate 166\.7 tells .*random\.?$/
+    path = orders(queued_ms: 30, name: "queued.headway")
+    %w[advise predict].each do |command|
+      assert_match said, run_cli(command, path)[1]
+      assert_match said, json_of(command, path)["cautions"].join("\n")
+      refute_match(/stood in a queue/, run_cli(command, path, "--rate", "100")[1])
+      refute_match(/stood in a queue/, run_cli(command, orders(queued_ms: 1))[1])
+      refute_match(/stood in a queue/, run_cli(command, orders(queued_ms: 30, command: "sidekiq 8.0 app"))[1])
+    end
+  end
+
   # As beside a load generator: the GVL is never free, and the threads wait for their clients meanwhile.
   def test_a_current_setting_that_comes_out_too_slow_for_what_it_did_is_told
     encoder = TraceEncoder.new(policy: "observe", cpus: 1).strings(1 => "order")

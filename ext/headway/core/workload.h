@@ -87,6 +87,8 @@ struct hw_workload {
     uint32_t typical_process;    /* with the most requests: what goes on beside them is taken from there; without any, that computes most */
     struct hw_durations latency; /* of all requests; where none was marked, of cycles */
     uint64_t forgotten_ns;       /* running time of threads and processes too idle to matter */
+    uint64_t queued_ns;          /* in all, in front of the program */
+    uint32_t queued;             /* of how many requests that is known */
     struct hw_durations handover; /* from the end of a hold to the begin of the next, when that was waited for ... */
     uint64_t handovers_ns[HW_HANDOVERS_KEPT]; /* ... and some of them, evenly chosen: `handover.count` of them or all */
     atomic_bool cancelled;       /* set by another thread: reading fails soon */

@@ -276,6 +276,7 @@ hw_reading_begin_mark(struct reading *r, struct reading_thread *t, uint32_t stri
     put_gap(r, t);
     begin_collecting(r, t);
     t->outermost = string;
+    t->was_queued = false;
     if (++r->in_request > r->process->most_at_once) r->process->most_at_once = r->in_request;
 }
 
@@ -306,6 +307,13 @@ ends_request(const struct reading *r, struct reading_thread *t, uint32_t string)
 }
 
 void
+hw_reading_queued(struct reading_thread *t, uint32_t queued_us)
+{
+    t->was_queued = t->depth > 0;
+    t->queued_ns = queued_us * HW_NS_PER_US;
+}
+
+void
 hw_reading_end_mark(struct reading *r, struct reading_thread *t, uint32_t string)
 {
     if (!ends_request(r, t, string)) return;
@@ -318,6 +326,10 @@ hw_reading_end_mark(struct reading *r, struct reading_thread *t, uint32_t string
     if (process->requests++ == 0 || t->begun_ns < process->first_ns) process->first_ns = t->begun_ns;
     process->last_ns = r->now_ns;
     process->busy_ns += r->now_ns - t->begun_ns;
+    if (t->was_queued) {
+        r->workload->queued++;
+        r->workload->queued_ns += t->queued_ns;
+    }
     put_request(r, t, t->outermost, NONE);
     t->last_request = r->workload->request_count - 1;
     begin_collecting(r, t);

@@ -30,6 +30,8 @@ struct reading_thread {
     bool delayed;               /* counted among those in a delay */
     uint32_t depth, outermost;  /* open marks; the name of the outermost */
     uint32_t alike;             /* marks of that name open inside it */
+    bool was_queued;            /* for so long, before it began: */
+    uint64_t queued_ns;
     uint32_t last_request;      /* HW_READING_NONE */
     uint32_t track;             /* its cycles'; HW_READING_NONE: none yet */
 };
@@ -60,6 +62,7 @@ void hw_reading_exit(struct reading *reading, struct reading_thread *thread);
 void hw_reading_cpu(struct reading *reading, struct reading_thread *thread, uint32_t cpu_us);
 void hw_reading_off_cpu(struct reading *reading, struct reading_thread *thread, uint32_t off_us);
 void hw_reading_begin_mark(struct reading *reading, struct reading_thread *thread, uint32_t string);
+void hw_reading_queued(struct reading_thread *thread, uint32_t queued_us);
 void hw_reading_end_mark(struct reading *reading, struct reading_thread *thread, uint32_t string);
 
 /* Its name, else where it was started; of no length when neither is known. (workload_idle.c) */

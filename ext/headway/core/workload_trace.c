@@ -35,6 +35,7 @@ thread_event(struct reading *r, struct reading_thread *t, const struct hw_trace_
         break;
       case HW_TRACE_MARK_BEGIN: case HW_TRACE_MARK_END: mark(r, t, event); break;
       case HW_TRACE_MARK_NAME: hw_reading_name_mark(r, t, event->value); break;
+      case HW_TRACE_QUEUED: hw_reading_queued(t, event->value); break;
       default: break;
     }
 }

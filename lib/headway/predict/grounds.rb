@@ -88,22 +88,23 @@ module Headway
           "connections, a Mutex or a busy database, that gains nothing"
       end
 
-      # A trace knows nothing of the queue in front of the threads, and of clients that wait for their answers.
+      # A trace knows nothing of clients that wait for their answers, and of the queue in front of the threads only what it is told.
       #
       # @param figures [Figures] of the setting recorded, at the rate recorded
       # @param name [String] what that setting is called
       # @return [String, nil] why they are not what was recorded
       def queued(figures, name)
+        return queued_beforehand if figures.setting.rate.nil?
+
         samples_ms = figures.samples("mean_ms")
         predicted_ms = samples_ms.first
-        return if figures.setting.rate.nil? || predicted_ms.nil? # nil: too slow, or too few for a mean
+        return if predicted_ms.nil? # too slow, or too few for a mean
         return if figures.cores < @workload.cores # which may be why
 
-        recorded_ms = 1000 * @workload.kinds.sum { |kind| kind.count * kind.mean_s } / @workload.count
+        recorded_ms = 1000 * (mean_s + (@workload.queued_s || 0))
         return if predicted_ms < QUEUED * recorded_ms || samples_ms.min <= recorded_ms # which requests were recorded may be why
 
-        predicted, recorded = [predicted_ms, recorded_ms].map { |ms| ms >= 10 ? ms.round : format("%.2g", ms) }
-        "#{name} comes out at #{predicted} ms a #{@workload.thing}, where #{recorded} were recorded: that many that " \
+        "#{name} comes out at #{ms(predicted_ms)} ms a #{@workload.thing}, where #{ms(recorded_ms)} were recorded: that many that " \
           "come at random would meet more often, and wait for a thread or the GVL. #{CLOSED.capitalize}"
       end
 
@@ -116,6 +117,19 @@ module Headway
 
         @held_up = Report::HeldUp.by(@workload.paths)
       end
+
+      # A job that stands in a queue is none that comes too early.
+      def queued_beforehand
+        queued_s = @workload.queued_s
+        return if queued_s.nil? || @workload.jobs? || queued_s < (QUEUED - 1) * mean_s
+
+        "#{@workload.things} stood in a queue for #{ms(1000 * queued_s)} ms on average before one of the threads, which were always busy, took " \
+          "them: --rate #{Predict.per_second(@workload.rate)} tells how long they would with each setting, if as many come at random"
+      end
+
+      def mean_s = @workload.kinds.sum { |kind| kind.count * kind.mean_s } / @workload.count
+
+      def ms(value) = value >= 10 ? value.round : format("%.2g", value)
 
       def recorded = @recorded ||= Predict.recorded(@workload)
 

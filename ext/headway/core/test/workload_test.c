@@ -95,6 +95,24 @@ TEST(a_request_is_what_was_marked_without_its_waits)
     clean_up();
 }
 
+/* Of what was done, that is: not of what came before or after it, nor of what is under way at the end. */
+TEST(how_long_requests_stood_in_a_queue_is_summed_up)
+{
+    static const struct hw_trace_event events[] = {
+        EVENT(AT(0), 1, KNOWN, .value = HW_RUNNING), EVENT(AT(5), 1, QUEUED, .value = 1000),
+        EVENT(AT(10), 1, MARK_BEGIN, .value = 1), EVENT(AT(10), 1, QUEUED, .value = 30), EVENT(AT(20), 1, MARK_END, .value = 1),
+        EVENT(AT(30), 1, MARK_BEGIN, .value = 1), EVENT(AT(40), 1, MARK_END, .value = 1), EVENT(AT(40), 1, QUEUED, .value = 1000),
+        EVENT(AT(50), 1, MARK_BEGIN, .value = 1), EVENT(AT(50), 1, QUEUED, .value = 9), EVENT(AT(60), 1, MARK_BEGIN, .value = 2),
+        EVENT(AT(65), 1, MARK_END, .value = 2), EVENT(AT(70), 1, MARK_END, .value = 1),
+        EVENT(AT(80), 1, MARK_BEGIN, .value = 1), EVENT(AT(80), 1, QUEUED, .value = 1000), EVENT(AT(90), 1, KNOWN, .value = HW_RUNNING),
+    };
+    read_trace(events, COUNT(events));
+    CHECK_EQUAL(3, work.marked);
+    CHECK_EQUAL(2, work.queued);
+    CHECK_EQUAL(39 * HW_NS_PER_US, work.queued_ns);
+    clean_up();
+}
+
 /* The first to begin is not the first to end, and one that the trace cuts off is none, but its thread was busy. */
 TEST(requests_that_overlap_are_busy_from_the_first_begin_to_the_last_end)
 {
@@ -431,7 +449,7 @@ TEST(any_events_can_be_read)
         for (unsigned i = 0; i < MOST; i++) {
             at_us += test_random(50);
             events[i] = (struct hw_trace_event){ .time_ns = AT(at_us), .thread = (uint32_t)test_random(6),
-                                                 .kind = (uint8_t)(1 + test_random(HW_TRACE_OFF_CPU)), .value = (uint32_t)test_random(4) };
+                                                 .kind = (uint8_t)(1 + test_random(HW_TRACE_QUEUED)), .value = (uint32_t)test_random(4) };
         }
         read_trace(events, MOST);
         uint64_t gvl_ns = 0;
@@ -485,6 +503,7 @@ TEST(reading_may_be_given_up_at_any_moment)
 }
 
 TESTS({ "request", a_request_is_what_was_marked_without_its_waits },
+      { "queued", how_long_requests_stood_in_a_queue_is_summed_up },
       { "busy", requests_that_overlap_are_busy_from_the_first_begin_to_the_last_end }, { "part", a_part_is_no_request_wherever_it_is },
       { "alike", marks_of_one_name_nest }, { "alike, dropped", where_events_were_dropped_an_end_is_the_end },
       { "idle", idle_threads_are_those_named_as_one_that_did_requests },
