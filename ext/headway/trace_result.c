@@ -218,7 +218,30 @@ places_array(const struct hw_analysis *analysis, uint32_t process, const struct 
     return places;
 }
 
-/* [name, count, time, time running, time ready, time computing without the GVL, weight of blame, where it was blocked, where it is blamed] */
+/* [[process, the stack's frame ids, ns], ...] */
+static VALUE
+few_places_array(const struct hw_analysis *analysis, uint32_t process, const struct hw_places *few, VALUE processes)
+{
+    VALUE places = rb_ary_new(), frames = rb_hash_aref(rb_ary_entry(processes, process), ID2SYM(rb_intern("frames")));
+    for (unsigned i = 0; i < few->count; i++) {
+        VALUE stack = stack_array(&analysis->processes[process].tables, few->at[i].stack, frames);
+        rb_ary_push(places, rb_ary_new_from_args(3, UINT2NUM(process), stack, ULL2NUM(few->at[i].ns)));
+    }
+    return places;
+}
+
+/* [thread, start, time, time running, time ready, what it waited behind]; nil: there is none */
+static VALUE
+single_work(const struct hw_analysis *analysis, const struct hw_single_work *work, VALUE processes)
+{
+    if (work->ready_ns == 0) return Qnil;
+    return rb_ary_new_from_args(6, UINT2NUM(work->thread), ULL2NUM(work->start_ns), ULL2NUM(work->time_ns), ULL2NUM(work->running_ns),
+                                ULL2NUM(work->ready_ns),
+                                few_places_array(analysis, analysis->threads[work->thread].process, &work->behind, processes));
+}
+
+/* [name, count, time, time running, time ready, time computing without the GVL, weight of blame, the one that waited longest, where it was
+ * blocked, where it is blamed] */
 static VALUE
 works_array(const struct hw_analysis *analysis, VALUE processes)
 {
@@ -227,8 +250,9 @@ works_array(const struct hw_analysis *analysis, VALUE processes)
         const struct hw_analysed_work *work = &analysis->works[i];
         if (work->count == 0) continue; /* all of it got a better name */
         VALUE name = hw_trace_text(hw_tables_string(&analysis->processes[work->process].tables, work->string));
-        rb_ary_push(works, rb_ary_new_from_args(9, name, ULL2NUM(work->count), ULL2NUM(work->time_ns), ULL2NUM(work->running_ns),
+        rb_ary_push(works, rb_ary_new_from_args(10, name, ULL2NUM(work->count), ULL2NUM(work->time_ns), ULL2NUM(work->running_ns),
                                                 ULL2NUM(work->ready_ns), ULL2NUM(work->computed_ns), ULL2NUM(work->blamed_ns),
+                                                single_work(analysis, &work->longest, processes),
                                                 places_array(analysis, work->process, &work->blocked, processes),
                                                 places_array(analysis, work->process, &work->blamed, processes)));
     }

@@ -18,8 +18,8 @@ import { Flame } from "./flame/flame.js"
 function show(trace) {
   showSummary(trace)
   showTotals(trace)
-  showWork(trace)
   const timeline = new Timeline(trace)
+  showWork(trace, timeline)
   showHistogram(trace)
   showLongest(trace, timeline)
   new Flame(trace)

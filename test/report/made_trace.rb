@@ -40,7 +40,7 @@ class MadeTrace
                folded: 0, frames: @frames, stacks: @stacks },
       gc: { count: @gc.size, total_s: gc_s, max_s: @gc.map { |_, from, to| to - from }.max || 0.0 },
       marks: @marks, marks_folded: 0, work: []
-    }.merge(@others).tap { |data| data[:work] = data[:work].map { |kind| { blocked: [], blamed: [], **kind } } }
+    }.merge(@others).tap { |data| data[:work] = data[:work].map { |kind| { blocked: [], blamed: [], longest: nil, **kind } } }
   end
 
   def lanes

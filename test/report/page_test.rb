@@ -200,6 +200,21 @@ class PageTest < Minitest::Test
     assert_includes text("[data-table='Where work was blocked']"), "Shop#price at Kernel#sleep"
   end
 
+  def test_lists_the_work_that_waited_longest_and_leads_to_its_longest_wait
+    page = Report::KnownPage.new
+    kind = { count: 2, total_s: 6.0, running_s: 1.0, ready_s: 4.5, computed_s: 0.0, blamed_s: 0.0 }
+    behind = [{ frames: [3, 1, 0], s: 2.0 }, { frames: [1], s: 0.8 }, { frames: [2], s: 0.6 }]
+    page.data[:work] = [{ **kind, name: "", longest: { thread: 1, start_s: 3.0, total_s: 3.0, running_s: 0.5, ready_s: 1.0, behind: [] } }, { **kind, name: "GET /none", longest: nil },
+                        { **kind, name: "GET /", longest: { thread: 3, start_s: 2.5, total_s: 5.0, running_s: 0.5, ready_s: 3.5, behind: } }]
+    open_page(page)
+
+    assert_equal [[3.5, 5.0, "GET /", 2.5, "Report#render"], [1.0, 3.0, "", 3.0, ""]], rows_of("Work that waited longest")
+    assert_includes text("[data-table='Work that waited longest']"), "Report#render app/report.rb:42, 80 %"
+    press("[data-table='Work that waited longest'] tbody .link")
+    assert_equal ["quiet", "worker-2"], card("thread", "holder")
+    assert_operator view.first, :<=, 3.0
+  end
+
   def test_lists_the_work_that_was_in_a_line
     frames = [["Array#each", "<cfunc>", 0], ["Report#render", "/srv/app/report.rb", 12], ["Totals.add", "/srv/app/totals.rb", 7]].map { |method, file, line| { method:, file:, line: } }
     stacks = [[[0, 1], 0.9], [[2], 0.5]].map { |stack, weight_s| { thread: 0, frames: stack, weight_s:, samples: 1 } }

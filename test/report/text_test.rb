@@ -109,6 +109,24 @@ class TextTest < Minitest::Test
     assert_match(/^  \(no name\) /, report(:text, MadeTraces.stalled(work: [{ **WORK.first, name: "" }])))
   end
 
+  # Of what waited for less than a millisecond nobody wants to know.
+  def test_the_work_that_waited_longest
+    one = { thread: 2, start_s: 1.25, total_s: 0.4, running_s: 0.01, ready_s: 0.3 }
+    behind = [{ frames: [3, 0, 1], s: 0.1 }, { frames: [4], s: 0.12 }, { frames: [0], s: 0.05 }]
+    kinds = { "" => { **one, ready_s: 0.2, behind: [] }, "GET /" => { **one, behind: }, "GET /quick" => { **one, ready_s: 0.0009, behind: [] }, "GET /never" => nil }
+    trace = MadeTraces.stalled(work: kinds.map { |name, longest| { **WORK.first, name:, longest: } })
+    text = report(:text, trace)
+
+    assert_includes text, "  Of each kind the one that waited longest for the GVL, and what that was mostly behind\n" \
+                          "  300 ms  of 400 ms  GET /, at 1.250 s, behind Report#render app/report.rb:12 (50 %)\n" \
+                          "  200 ms  of 400 ms  work without a name, at 1.250 s\n\n"
+    assert_includes report(:markdown, trace), "| `GET /` | `Report#render app/report.rb:12` | 1.250 s | 300 ms | 400 ms | 50 % |\n" \
+                                              "| `work without a name` | - | 1.250 s | 200 ms | 400 ms | - |\n\n"
+    many = (1..9).map { |i| { **WORK.first, name: "GET /#{i}", longest: { **one, behind: [] } } }
+    assert_equal 5, report(:text, MadeTraces.stalled(work: many)).scan(/GET \/\d, at/).size
+    refute_includes report(:text, MadeTraces.stalled(work: WORK)), "waited longest"
+  end
+
   def test_markdown
     text = report(:markdown, MadeTraces.stalled)
 

@@ -143,6 +143,23 @@ class TraceTest < TraceCase
     assert_in_delta 0.8, trace[:work].first[:blamed].sum { |stack| stack[:s] }
   end
 
+  # It is renamed as it ends; of two processes it is the one's that waited longer.
+  def test_the_work_that_waited_longest
+    strings = { 1 => "request", 2 => "GET /", 3 => "Page#render", 4 => "page.rb" }
+    shorter, longer = [9, 30].map do |wait_ms|
+      encoder = TraceEncoder.new(pid: wait_ms, clock_ns: 0, wall_ns: 1_700_000_000_000_000_000).strings(strings).frames(1 => [3, 4, 5]).stacks(1 => [1])
+      encoder.events([ms(0), 1, :resumed], [ms(5), 1, :mark_begin, 1], [ms(10), 1, :preempted], [ms(10), 2, :resumed], [ms(10 + wait_ms), 2, :blame, 1],
+                     [ms(50), 2, :suspended], [ms(51), 1, :resumed], [ms(60 - wait_ms / 10), 1, :mark_end, 1], [ms(60), 1, :mark_name, 2], [ms(60), 1, :suspended]).end
+    end
+    trace = trace_of(shorter, longer).to_h
+    work = trace[:work].first
+
+    assert_equal ["GET /", 2], work.values_at(:name, :count)
+    assert_equal [9, 0.005, 0.055, 0.014, 0.041, [0.009]], [trace[:processes][trace[:threads][work[:longest][:thread]][:process]][:pid],
+                  *work[:longest].values_at(:start_s, :total_s, :running_s, :ready_s), work[:longest][:behind].map { |stack| stack[:s] }]
+    assert_equal "Page#render", trace[:blame][:frames][work[:longest][:behind].first[:frames].first][:method]
+  end
+
   def test_files_merge_on_the_common_clock
     parent = TraceEncoder.new(pid: 10, clock_ns: 5_000_000_000, wall_ns: 1_700_000_000_000_000_000)
     parent.strings(1 => "Job#run", 2 => "job.rb").frames(1 => [1, 2, 5]).stacks(1 => [1])
@@ -186,7 +203,8 @@ class TraceTest < TraceCase
     other.events([ms(0), 3, :mark_begin, 2], [ms(9), 3, :mark_end, 2], [ms(9), 3, :mark_name, 1], [ms(10), 3, :mark_begin, 2],
                  [ms(14), 3, :mark_end, 2])
 
-    assert_equal [{ name: "request", count: 1, total_s: 0.065, running_s: 0.01, ready_s: 0.041, computed_s: 0.0, blamed_s: 0.0, blocked: [], blamed: [] }], trace_of(known_trace).to_h[:work]
+    assert_equal [{ name: "request", count: 1, total_s: 0.065, running_s: 0.01, ready_s: 0.041, computed_s: 0.0, blamed_s: 0.0,
+                    longest: { thread: 1, start_s: 0.01, total_s: 0.065, running_s: 0.01, ready_s: 0.041, behind: [{ frames: [0, 1], s: 0.03 }] }, blocked: [], blamed: [] }], trace_of(known_trace).to_h[:work]
     assert_equal [["request", 2, 0.069, 0.014, 0.041], ["GET /other", 1, 0.009, 0.009, 0.0]],
                  trace_of(known_trace, other.end).to_h[:work].map { |work| work.values_at(:name, :count, :total_s, :running_s, :ready_s) }
   end

@@ -36,7 +36,7 @@
 #define HW_PLACES_OF_WORK 16 /* stacks of one piece of work; of further ones, the shortest aren't told */
 #define HW_ANALYSIS_PLACES_MOST (UINT32_C(1) << 20) /* of a name of work and a stack */
 
-/* Where it was blocked, for how long. */
+/* Stacks, and for how long. */
 struct hw_places {
     uint8_t count;
     struct {
@@ -48,12 +48,13 @@ struct hw_places {
 /* What a thread is at; with depth 0 what it was at last, done: and the sums below have it. Until then times are as of its begin. */
 struct hw_thread_work {
     uint32_t string, depth; /* depth: of marks of this very name */
-    uint64_t time_ns, running_ns, ready_ns, computed_ns, blamed_ns;
+    uint64_t start_ns, time_ns, running_ns, ready_ns, computed_ns, blamed_ns;
     bool done;
+    bool settled; /* no other name comes any more */
     bool any; /* it had work */
     bool was_queued;
     uint64_t queued_ns; /* before it began */
-    struct hw_places blocked;
+    struct hw_places blocked, behind; /* where it was; where holders were seen while it waited for the GVL, and how long by then */
     uint32_t blames; /* of its thread, that came to something in it: place + 1 of the last one, which leads on to the others; 0: none */
 };
 
@@ -131,12 +132,20 @@ struct hw_analysed_mark {
     uint32_t outer;            /* place + 1 */
 };
 
+/* One piece of work. */
+struct hw_single_work {
+    uint32_t thread;
+    uint64_t start_ns, time_ns, running_ns, ready_ns;
+    struct hw_places behind;
+};
+
 /* The outermost marks of one name. */
 struct hw_analysed_work {
     uint32_t process, string;
     uint64_t count, time_ns, running_ns, ready_ns, computed_ns;
     uint64_t blamed_ns; /* weight of the blame samples in it */
     struct hw_number_map blocked, blamed; /* stack -> for how long it was blocked there; -> the weight of the samples of it */
+    struct hw_single_work longest;        /* the one that waited longest for the GVL, if any did */
 };
 
 struct hw_analysed_blame {

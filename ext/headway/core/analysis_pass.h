@@ -45,6 +45,7 @@ void hw_pass_gc(struct hw_pass *pass, bool runs);
 void hw_pass_work(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *event);
 void hw_pass_end_work(struct hw_pass *pass, uint32_t index);
 void hw_pass_blocked(struct hw_pass *pass, uint32_t index, uint32_t stack);
+void hw_pass_behind(struct hw_pass *pass, uint32_t index, uint32_t stack, uint64_t waited_ns);
 void hw_pass_queued(struct hw_pass *pass, uint32_t index, uint64_t queued_ns);
 /* blame: where it is added up, too; NULL: nowhere. */
 void hw_pass_blame_work(struct hw_pass *pass, struct hw_analysed_thread *holder, struct hw_analysed_blame *blame, uint64_t weight_ns);

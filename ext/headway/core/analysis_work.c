@@ -77,15 +77,30 @@ change_at_work(struct hw_pass *pass, int by)
     at_work->threads += (uint32_t)by;
 }
 
+/* Once it has its name: with the next begin, or the end of its thread. */
+static void
+settle(struct hw_pass *pass, struct hw_analysed_thread *thread)
+{
+    struct hw_thread_work *work = &thread->work;
+    if (work->settled || !work->any) return;
+    work->settled = true;
+    struct hw_analysed_work *named = work_named(pass, work->string);
+    if (!named || work->ready_ns <= named->longest.ready_ns) return;
+    named->longest = (struct hw_single_work){ .thread = (uint32_t)(thread - pass->analysis->threads), .start_ns = work->start_ns,
+                                              .time_ns = work->time_ns, .running_ns = work->running_ns, .ready_ns = work->ready_ns,
+                                              .behind = work->behind };
+}
+
 static void
 finish(struct hw_pass *pass, struct hw_analysed_thread *thread, uint64_t running_ns)
 {
     struct hw_thread_work *work = &thread->work;
     work->depth = 0;
-    work->time_ns = pass->now_ns - work->time_ns;
+    work->time_ns = pass->now_ns - work->start_ns;
     work->running_ns = running_ns - work->running_ns;
     work->ready_ns = thread->time_ns[HW_READY] - work->ready_ns;
     work->computed_ns = thread->computed_ns - work->computed_ns;
+    if (thread->state == HW_READY) work->behind.count = 0; /* has part of the wait that is left out */
     work->done = true;
     count(pass, work, 1);
     change_at_work(pass, -1);
@@ -103,6 +118,7 @@ begin(struct hw_pass *pass, struct hw_analysed_thread *thread, uint32_t string)
         work->depth += work->string == string;
         return;
     }
+    settle(pass, thread);
     if (!pass->process->since_work.any) {
         pass->process->since_work = (struct hw_since_work){ .any = true, .start_ns = pass->now_ns };
         pass->process->at_work.since_ns = pass->now_ns;
@@ -110,7 +126,7 @@ begin(struct hw_pass *pass, struct hw_analysed_thread *thread, uint32_t string)
     change_at_work(pass, 1);
     struct hw_analysed_blame *blame = blame_at(pass, work->blames);
     for (; blame; blame = blame_at(pass, blame->next_in_work)) blame->in_work_ns = 0;
-    *work = (struct hw_thread_work){ .string = string, .depth = 1, .time_ns = pass->now_ns, .running_ns = running_ns(pass, thread),
+    *work = (struct hw_thread_work){ .string = string, .depth = 1, .start_ns = pass->now_ns, .running_ns = running_ns(pass, thread),
                                      .ready_ns = thread->time_ns[HW_READY], .computed_ns = thread->computed_ns, .any = true };
 }
 
@@ -127,7 +143,7 @@ static void
 rename_last(struct hw_pass *pass, struct hw_analysed_thread *thread, uint32_t string)
 {
     struct hw_thread_work *work = &thread->work;
-    if (!work->done) return;
+    if (!work->done || work->settled) return;
     count(pass, work, -1);
     work->string = string;
     count(pass, work, 1);
@@ -172,9 +188,17 @@ hw_pass_blocked(struct hw_pass *pass, uint32_t index, uint32_t stack)
     struct hw_thread_work *work = &thread->work;
     if (work->depth == 0 || thread->state != HW_RUNNING || stack == UINT32_MAX) return;
     uint64_t held_ns = running_ns(pass, thread) - work->running_ns + thread->time_ns[HW_READY] - work->ready_ns;
-    uint64_t away_ns = hw_earlier_ns(thread->away_ns, hw_elapsed_ns(held_ns, pass->now_ns - work->time_ns));
+    uint64_t away_ns = hw_earlier_ns(thread->away_ns, hw_elapsed_ns(held_ns, pass->now_ns - work->start_ns));
     thread->away_ns = 0;
     if (away_ns > 0) note_place(&work->blocked, stack, away_ns);
+}
+
+/* Who holds the GVL was seen in that stack, while this one waited so long for it. */
+void
+hw_pass_behind(struct hw_pass *pass, uint32_t index, uint32_t stack, uint64_t waited_ns)
+{
+    struct hw_thread_work *work = &pass->analysis->threads[index].work;
+    if (work->depth > 0 && stack != UINT32_MAX && waited_ns > 0) note_place(&work->behind, stack, waited_ns);
 }
 
 void
@@ -191,6 +215,7 @@ hw_pass_end_work(struct hw_pass *pass, uint32_t index)
 {
     struct hw_analysed_thread *thread = &pass->analysis->threads[index];
     if (thread->work.depth > 0) finish(pass, thread, thread->time_ns[HW_RUNNING]); /* what was under way is in it */
+    settle(pass, thread);
 }
 
 void

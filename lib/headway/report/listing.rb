@@ -30,6 +30,9 @@ module Headway
         end
       end
 
+      # Of a moment, milliseconds.
+      def at(seconds) = format("at %.3f s", seconds)
+
       def time(seconds) = Summary::Text.duration(seconds)
 
       def percent(fraction) = Summary::Text.percent(fraction)

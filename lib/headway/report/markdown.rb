@@ -12,7 +12,7 @@ module Headway
 
       # @param output [IO]
       def write(output)
-        sections = [heading, totals, work, blocked, threads, pairs, blame, notes].reject(&:empty?)
+        sections = [heading, totals, work, longest_waits, blocked, threads, pairs, blame, notes].reject(&:empty?)
         output << sections.map { |lines| lines.join("\n") }.join("\n\n") << "\n"
       end
 
@@ -40,6 +40,17 @@ module Headway
 
         more = @rows.more_work
         table(WORK.map { |_, title,| title }, rows) + (more.positive? ? ["", "and #{more} more that took less"] : [])
+      end
+
+      def longest_waits
+        rows = @rows.longest_waits
+        return [] if rows.empty?
+
+        table(["of each kind the one that waited longest for the GVL", "mostly behind", "at", "waited", "took", "share"],
+              rows.map do |row|
+                [code(row[:name]), row[:behind] ? code(row[:behind]) : "-", at(row[:start]).delete_prefix("at "),
+                 *row.values_at(:ready, :total).map { |one| time(one) }, row[:share] ? percent(row[:share]) : "-"]
+              end, words: 2)
       end
 
       def blocked

@@ -13,9 +13,12 @@ module Headway
       MOST_WORK = 20
       MOST_PAIRS = 10
       MOST_METHODS = 10
+      MOST_LONGEST = 5
+      # Shorter waits nobody looks into.
+      LONG_S = 0.001
       # Below this share of the longest, a wait or a line of code is not worth one here.
       MINOR = 0.01
-      private_constant :MOST_PROCESSES, :MOST_THREADS, :MOST_WORK, :MOST_PAIRS, :MOST_METHODS, :MINOR
+      private_constant :MOST_PROCESSES, :MOST_THREADS, :MOST_WORK, :MOST_PAIRS, :MOST_METHODS, :MOST_LONGEST, :LONG_S, :MINOR
 
       # @param document [Document]
       def initialize(document)
@@ -56,6 +59,17 @@ module Headway
 
       # @return [Integer] how many kinds {#work} leaves out
       def more_work = [@data[:work].size - MOST_WORK, 0].max
+
+      # @return [Array<Hash>] of each kind the single piece of work that waited longest: :name, :start, :total, :ready, and :behind, the line that
+      #   holders were in for most of that, and for which :share of it they were seen there; nil: they were seen nowhere
+      def longest_waits
+        kinds = @data[:work].select { |kind| kind[:longest] && kind[:longest][:ready_s] >= LONG_S }
+        kinds.max_by(MOST_LONGEST) { |kind| kind[:longest][:ready_s] }.map do |kind|
+          one = kind[:longest]
+          line, time = called_by_line(one[:behind]) { |stack| stack[:s] }.transform_values { |leaves| leaves.values.sum }.max_by(&:last)
+          { name: name_of(kind), start: one[:start_s], total: one[:total_s], ready: one[:ready_s], behind: line, share: line && time / one[:ready_s] }
+        end
+      end
 
       # @return [Array<Hash>] who waited for whom (:waiter, :holder), :time and :share of the waiter's waits
       def pairs

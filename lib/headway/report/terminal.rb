@@ -9,7 +9,7 @@ module Headway
       # @param output [IO]
       def write(output)
         room = TextWidth.of_terminal(output)
-        output << [*headings, *totals, *work(room), *blocked, *threads(room), *pairs, *blame, "", @data[:headline]].join("\n") << "\n"
+        output << [*headings, *totals, *work(room), *longest_waits, *blocked, *threads(room), *pairs, *blame, "", @data[:headline]].join("\n") << "\n"
       end
 
       private
@@ -54,11 +54,19 @@ module Headway
         ["", *Summary::Columns.new(WORK, cells, room: room).lines, *("  and #{more} more that took less" if more.positive?)]
       end
 
+      def longest_waits
+        list("Of each kind the one that waited longest for the GVL, and what that was mostly behind", @rows.longest_waits) do |row|
+          [time(row[:ready]), "of #{time(row[:total])}", text("#{row[:name]}, #{at(row[:start])}#{behind(row)}", 160)]
+        end
+      end
+
       def blocked
         list("Where work was blocked for 10 ms and longer, and how much of its time without the GVL that is", @rows.blocked) do |row|
           [time(row[:time]), percent(row[:share]), text("#{row[:work]}: #{row[:line]}", 120)]
         end
       end
+
+      def behind(row) = row[:behind] ? ", behind #{row[:behind]} (#{percent(row[:share])})" : ""
 
       def pairs
         list("Who waited for whom", @rows.pairs) do |pair|

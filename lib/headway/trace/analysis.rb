@@ -187,11 +187,18 @@ module Headway
       def work(blame)
         rows = @raw[:work].group_by(&:first).map do |name, all|
           blocked, blamed = [-2, -1].map { |list| blame.places(all.flat_map { |one| one[list] }) }
-          count, *times = all.map { |_, *figures, _, _| figures }.transpose.map(&:sum)
+          longest = all.filter_map { |one| one[-3] }.max_by { |_, _, _, _, ready,| ready }
+          count, *times = all.map { |_, *figures, _, _, _| figures }.transpose.map(&:sum)
           { name: name, count: count, **%i[total_s running_s ready_s computed_s blamed_s].zip(times.map { |ns| seconds(ns) }).to_h,
-            blocked: blocked.first(MOST_BLOCKED), blamed: blamed }
+            longest: longest && single(blame, *longest), blocked: blocked.first(MOST_BLOCKED), blamed: blamed }
         end
         rows.sort_by { |row| [-row[:ready_s], -row[:total_s], row[:name]] }
+      end
+
+      # The one of its name that waited longest.
+      def single(blame, thread, start_ns, *times, behind)
+        { thread: thread, start_s: time(@raw[:threads][thread][:process], start_ns),
+          **%i[total_s running_s ready_s].zip(times.map { |ns| seconds(ns) }).to_h, behind: blame.places(behind) }
       end
 
       def lane(process, raw)

@@ -1,11 +1,12 @@
-// Work: what requests and jobs did in all, by name, and where they were blocked.
+// Work: what requests and jobs did in all, by name, which of them waited longest, and where they were blocked.
 
 import { byId, element } from "../dom.js"
 import { count, duration } from "../format.js"
 import { blockedTable } from "./blocked.js"
+import { waitedTable } from "./waited.js"
 import { table } from "./table.js"
 
-export function showWork(trace) {
+export function showWork(trace, timeline) {
   const rows = trace.data.work ?? []
   if (!rows.length) return
   const time = (value) => (value ? duration(value) : "–")
@@ -23,6 +24,8 @@ export function showWork(trace) {
       { title: "Others waited", value: (row) => row.blamed_s, show: time, help: "while it held the GVL, as far as its stack was seen" },
     ],
   }))
+  const waited = waitedTable(trace, timeline)
+  if (waited) byId("work").append(element("h3", {}, "Of each kind the one that waited longest for the GVL"), waited)
   const blocked = blockedTable(trace)
   if (blocked) byId("work").append(element("h3", {}, "Where it was blocked"), blocked)
 }

@@ -44,4 +44,7 @@ waited_for(const struct hw_analysed_thread *waiter, const struct hw_analysed_thr
     return pair ? *pair : 0;
 }
 
+/* A test that is called what it says. */
+#define NAMED(test) { #test, test }
+
 #endif
