@@ -61,6 +61,26 @@ class TraceDamageTest < TraceCase
     assert_match(/is no regular file\z/, assert_raises(Headway::Trace::Error) { Headway::Trace.open(pipe) }.message)
   end
 
+  # An id may be as high as a million, and each file has tables of its own.
+  def test_a_high_id_takes_no_memory_for_those_below_it
+    skip "there is no VmHWM" unless File.exist?("/proc/self/status") && File.read("/proc/self/status").include?("VmHWM")
+    trace = TraceEncoder.new.strings(1_048_575 => "x").frames(1_048_575 => [1, 1, 1]).stacks(1_048_575 => [1_048_575])
+                        .events([ms(0), 1, :known, 2], [ms(50), 1, :blame, 1_048_575], [ms(60), 1, :suspended]).end
+    files = Array.new(10) { |number| file(trace, "trace#{number}.headway") }
+
+    assert_operator most_kb(*files) - most_kb(*files.first(1)), :<, 50_000, "of 9 more files"
+  end
+
+  def most_kb(*files)
+    run = Harness::RubyProcess.eval(<<~'RUBY', *files)
+      require "headway/trace"
+      Headway::Trace.open(*ARGV).to_h
+      puts File.read("/proc/self/status")[/^VmHWM:\s+(\d+)/, 1]
+    RUBY
+    assert run.success?, run
+    Integer(run.out)
+  end
+
   def test_one_unreadable_file_of_several_is_named
     good = file(known_trace, "good.headway")
     bad = file("nonsense", "bad.headway")

@@ -64,15 +64,17 @@ keep_text(struct hw_tables *tables, struct hw_trace_text *text)
     return true;
 }
 
-/* The entry's place, new ones zeroed. */
+/* The entry's place, new ones zeroed; by calloc, so that a high id alone takes addresses, not memory: its record is a few bytes, and every
+ * file has tables of its own. */
 static void *
 entry(struct hw_table *table, uint32_t id, size_t size)
 {
     if (id >= table->length) {
         uint32_t length = table->length * 2 > id + 1 ? table->length * 2 : id + 1;
-        uint8_t *entries = realloc(table->entries, length * size);
+        uint8_t *entries = calloc(length, size);
         if (!entries) return NULL;
-        memset(entries + table->length * size, 0, (length - table->length) * size);
+        if (table->length > 0) memcpy(entries, table->entries, table->length * size);
+        free(table->entries);
         table->entries = entries;
         table->length = length;
     }
