@@ -103,6 +103,11 @@ class MetricsSiblingsTest < Minitest::Test
     assert_equal others.sort, Dir.children(@directory).map { |name| File.join(@directory, name) }.sort
   end
 
+  def test_a_pipe_that_nobody_writes_to_holds_nothing_up
+    File.mkfifo(file_of(Process.ppid))
+    assert_equal [Process.pid.to_s], workers
+  end
+
   def test_no_counter_goes_back_whichever_of_them_is_asked
     Headway::Metrics.worker = "mine"
     name = "GET /back-#{object_id}"

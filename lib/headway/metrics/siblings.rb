@@ -130,6 +130,7 @@ module Headway
       # A file may vanish at any time: siblings end, and others clear up too.
       def read(file, pid, before)
         stat = File.stat(file)
+        return unless stat.file? # who opens a pipe waits for whoever writes to it
         return File.delete(file) && nil if Time.now - stat.mtime > @every * STALE_PERIODS || gone?(pid)
 
         seen = [stat.ino, stat.mtime, stat.size]
