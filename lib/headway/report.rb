@@ -78,7 +78,7 @@ module Headway
         return File.open(target, "wb", &) unless replaceable?(target)
 
         Draft.write(target, "#{target}.#{Process.pid}.part") do |draft|
-          File.open(draft, "wb", &)
+          File.open(draft, Draft::NEW, &)
           File.chmod(File.stat(target).mode, draft) if File.exist?(target)
         end
       rescue SystemCallError => error

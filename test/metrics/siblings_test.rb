@@ -103,6 +103,19 @@ class MetricsSiblingsTest < Minitest::Test
     assert_equal others.sort, Dir.children(@directory).map { |name| File.join(@directory, name) }.sort
   end
 
+  # In a directory that others may write to, too.
+  def test_no_link_that_lies_beside_its_file_is_written_through
+    Headway::Metrics.worker = "mine"
+    Dir.mktmpdir do |elsewhere|
+      other = File.join(elsewhere, "other")
+      File.write(other, "another's")
+      File.symlink(other, "#{file_of(Process.pid)}.part")
+      assert_equal ["mine"], workers
+      assert_equal "another's", File.read(other, 20)
+      assert File.lstat(file_of(Process.pid)).file?
+    end
+  end
+
   def test_a_pipe_that_nobody_writes_to_holds_nothing_up
     File.mkfifo(file_of(Process.ppid))
     assert_equal [Process.pid.to_s], workers

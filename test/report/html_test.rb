@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "stringio"
+require "tmpdir"
 require "json"
 require "headway/report"
 require "headway/report/html"
@@ -26,6 +27,19 @@ class HtmlTest < Minitest::Test
     assert_equal trace.gc_lanes.map { |lane| [lane[:process], lane[:bytes]] },
                  data["gc_lanes"].map { |lane| [lane["process"], lanes.byteslice(lane["offset"], lane["length"])] }
     assert_equal lanes.bytesize, [*data["lanes"], *data["gc_lanes"]].sum { |lane| lane["length"] }
+  end
+
+  # In a directory that others may write to, too.
+  def test_no_link_that_lies_beside_its_file_is_written_through
+    Dir.mktmpdir do |directory|
+      page, other = %w[page.html other].map { |name| File.join(directory, name) }
+      File.write(other, "another's")
+      File.symlink(other, "#{page}.#{Process.pid}.part")
+      Headway::Report.html(MadeTraces.stalled, page)
+
+      assert_equal "another's", File.read(other, 20)
+      assert File.lstat(page).file?
+    end
   end
 
   def test_no_name_gets_out_of_the_data

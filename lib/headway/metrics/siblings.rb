@@ -100,7 +100,7 @@ module Headway
           if Headway.started? || Metrics.worker?
             text = JSON.generate([Metrics.worker, families.map { |family| dump(family) }], allow_nan: true)
             make_directory
-            Draft.write(path) { |draft| File.write(draft, text) }
+            Draft.write(path) { |draft| File.write(draft, text, mode: Draft::NEW) }
           end
           @published = [[Metrics.worker, ::Process.pid, families], now]
         end
