@@ -36,6 +36,16 @@ class WebAccessTest < Minitest::Test
     assert_equal 200, get(web, "/state", "HTTP_HOST" => "shop.example").status
   end
 
+  # As tunnels do that make a developer's machine public.
+  def test_without_a_block_a_name_that_a_proxy_was_asked_by_counts_too
+    ENVIRONMENTS.each { |name| ENV[name] = "development" }
+    open = Headway::Web.new(directory: @captures)
+    ask = ->(forwarded) { get(open, "/state", "HTTP_HOST" => "localhost:3000", "HTTP_X_FORWARDED_HOST" => forwarded).status }
+    ["", "shop.test", "shop.test, 127.0.0.1:9292"].each { |forwarded| assert_equal 200, ask[forwarded], forwarded }
+    ["shop.example", "shop.example,shop.test", "shop.test, shop.example"].each { |forwarded| assert_equal 403, ask[forwarded], forwarded }
+    assert_equal 200, get(web, "/state", "HTTP_X_FORWARDED_HOST" => "shop.example").status
+  end
+
   def test_options_that_mean_nothing
     { { control: 1 } => "control is no option of Headway::Web: give controls or directory", { controls: true } => "controls is true: give a lambda",
       { directory: 7 } => "directory is 7: give a path", { directory: "" } => "directory is \"\": give a path" }.each do |options, message|

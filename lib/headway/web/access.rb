@@ -27,7 +27,7 @@ module Headway
       def allowed?(env)
         return !!@authenticate.call(env) if @authenticate
 
-        LOCAL.match?(env.fetch("HTTP_HOST", "localhost").b) # browsers name one
+        hosts(env).all? { |host| LOCAL.match?(host) }
       end
 
       # @return [String] a line for who is not allowed
@@ -46,7 +46,13 @@ module Headway
 
       private
 
-      # All that say something say development, and one does: a server started without any is not taken for a developer's.
+      # Browsers name one. A tunnel or a proxy may put its own in that one's place, and name it beside: Rails, too, looks at both.
+      def hosts(env)
+        [env.fetch("HTTP_HOST", "localhost").b, *env["HTTP_X_FORWARDED_HOST"].to_s.b.split(/,\s*/)]
+      end
+
+      # All that say something say development, and one does: a server started without any is not taken for a developer's, unless it
+      # takes itself for one, as Puma and rackup do.
       def development?
         environments.any? && environments.values.all?("development")
       end
