@@ -109,6 +109,21 @@ class TraceTest < TraceCase
     assert_raises(IOError) { trace_of(known_trace).events.each { raise IOError, "the program's own" } }
   end
 
+  # A block of it takes some seconds, as each sample is weighed by all that wait.
+  def test_reading_ends_soon_however_many_wait
+    waiting = Array.new(30_000) { |i| [ms(0), i + 2, :ready] }
+    blamed = Array.new(60_000) { |i| [ms(1) + i, 1, :blame, 1] }
+    trace = trace_of(TraceEncoder.new.stacks(1 => [1]).events(*waiting, [ms(1), 1, :resumed]).events(*blamed).end)
+    reader = Thread.new { trace.to_h }
+    reader.report_on_exception = false
+    reader.join(0.3)
+    began = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+    reader.kill.join
+
+    assert_operator Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - began, :<, 0.5
+    assert_nil reader.value
+  end
+
   def test_names_of_a_big_file_are_read_though_one_is_interrupted
     encoder = TraceEncoder.new
     200.times { |block| encoder.events(*Array.new(2000) { |turn| [ms(block * 2000 + turn), 1, :ready] }) }

@@ -94,7 +94,11 @@ take_quota(struct hw_analysed_process *process, const struct hw_trace_block_read
 static void
 pass_settled(struct hw_pass *pass, const struct hw_event_stream *stream)
 {
-    for (size_t i = 0; i < stream->settled; i++) hw_pass_event(pass, &stream->events[i]);
+    for (size_t i = 0; i < stream->settled; i++) {
+        /* Where tens of thousands of threads wait, a block of events takes many seconds. */
+        if (i % 256 == 0 && atomic_load(&pass->analysis->cancelled)) return;
+        hw_pass_event(pass, &stream->events[i]);
+    }
 }
 
 static void
