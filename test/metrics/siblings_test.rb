@@ -288,6 +288,21 @@ class MetricsSiblingsTest < Minitest::Test
     assert_equal 1, workers.size
   end
 
+  # As another version might write it, or somebody else who may: no scrape fails for it, and nobody's line gets in.
+  def test_a_file_of_another_shape_is_left_out
+    odd = ['"a_total", "counter", null, [[{}, 1]]', '7, "counter", "A.", [[{}, 1]]', '"a_total", "counter\\nb_total 1", "A.", [[{}, 1]]',
+           '"a_total", "counter", "A.", [[{}, null]]', '"a_total", "counter", "A.", [[{}, "1\\nb_total 2"]]', '"a_total", "counter", "A.", [[7, 1]]',
+           '"a_seconds", "histogram", "A.", [[{}, [1, 2]]]', '"a_seconds", "histogram", "A.", [[{}, [[0.1], [1, 2], 0.1, 1]]]',
+           '"a_seconds", "histogram", "A.", [[{}, [[0.1], [1], "0", 1]]]', '"a_seconds", "histogram", "A.", [[{}, [[0.1], [1], 0.1, 1, 7]]]']
+    odd.each do |family|
+      write(Process.ppid, %(["w", [["ruby_gvl_preemptions_total", "counter", "P.", [[{}, 5]]], [#{family}]]]))
+      assert_equal [Process.pid.to_s], workers, family
+      refute_match(/^[ab]_/, Headway::Metrics::Exposition.text(@siblings.families), family)
+    end
+    write(Process.ppid, %(["w", [["ruby_gvl_preemptions_total", "counter", "P.", [[{}, 5]]], ["a_seconds", "histogram", "A.", [[{}, [[0.1], [1], 0.05, 1]]]]]]))
+    assert_includes Headway::Metrics::Exposition.text(@siblings.families), 'a_seconds_sum{worker="w"} 0.05'
+  end
+
   def test_what_it_writes_it_reads
     Headway::Metrics.request("GET /siblings", running: 1, ready: 0.2, suspended: 0)
     @siblings.stop

@@ -144,11 +144,21 @@ module Headway
         [worker, pid, families.map { |family| load(*family) }]
       end
 
+      # As {dump} makes it, or nothing of the file is taken: what is odd would show only where all of them are put together.
       def load(name, type, help, series)
-        values = series.to_h do |labels, value|
-          [labels.transform_keys(&:to_sym), value.is_a?(Array) ? Distribution.new(*value) : value]
-        end
+        [name, type, help].all?(String) && Family::TYPES.include?(type.to_sym) or raise ArgumentError
+        values = series.to_h { |labels, value| [labels.transform_keys(&:to_sym), value.is_a?(Array) ? distribution(*value) : number(value)] }
         Family.new(name, type.to_sym, help, values)
+      end
+
+      def distribution(bounds, counts, sum, count)
+        bounds.size == counts.size or raise ArgumentError
+        [*bounds, *counts, sum, count].each { |value| number(value) }
+        Distribution.new(bounds, counts, sum, count)
+      end
+
+      def number(value)
+        value.is_a?(Numeric) ? value : raise(ArgumentError)
       end
 
       def gone?(pid)
