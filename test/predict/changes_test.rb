@@ -47,6 +47,17 @@ class AdviseChangesTest < PredictCase
     assert_equal "headway run -x -- puma --threads=1:1 -w 0", changes_of("puma --threads=4 -w 2", setting(4), setting(1)).run("-x")
   end
 
+  # Whoever wrote the trace may have named anything.
+  def test_of_what_the_command_line_names_a_file_alone_is_read
+    File.mkfifo(File.join(@directory, "pipe"))
+    File.write(File.join(@directory, "large.rb"), "workers 0\n")
+    File.truncate(File.join(@directory, "large.rb"), 1 << 30)
+    ["pipe", "large.rb", "/dev/zero", ".", "~nobody-here/puma.rb"].each do |name|
+      diff = changes_of("puma -C #{name} -t 5:5", setting(5), setting(5).with(processes: 2)).diff
+      assert_equal "--- /dev/null\n+++ #{name}\n@@ -0,0 +1,1 @@\n+workers 2\n", diff, name
+    end
+  end
+
   def test_of_several_counts_in_sidekiqs_file_none_is_guessed
     [":concurrency: 5\nproduction:\n  concurrency: 9\n", ":capsules:\n  unsafe:\n    :concurrency: 1\n"].each do |text|
       changes = sidekiq_changes(text)

@@ -29,7 +29,9 @@ module Headway
       GEM_PROGRAM = %r{\A/.*/(?:bundle|gems)/.*/?(?:bin|exe)/[^/]+\z}
       # Lines around a change.
       CONTEXT = 3
-      private_constant :SERVERS, :PLUGIN, :CAPSULES, :GEM_PROGRAM, :CONTEXT
+      # A configuration has less, as has a Gemfile.lock.
+      FILE_BYTES = 4 << 20
+      private_constant :SERVERS, :PLUGIN, :CAPSULES, :GEM_PROGRAM, :CONTEXT, :FILE_BYTES
 
       # @param workload [Workload]
       # @param from [Predict::Setting]
@@ -151,10 +153,12 @@ module Headway
 
       def file = @file ||= @server && read(@server.file)
 
-      # The lines of a file here; nil where there is none, or none that we may read.
+      # The lines of a file here; nil where there is none, or none that we may read. A trace names it, which may name anything: a device
+      # that never ends, a pipe.
       def read(name)
-        File.read(File.expand_path(name, @directory), encoding: "UTF-8:-").scrub.lines
-      rescue SystemCallError
+        path = File.expand_path(name, @directory)
+        File.read(path, encoding: "UTF-8:-").scrub.lines if File.file?(path) && File.size(path) <= FILE_BYTES
+      rescue SystemCallError, ArgumentError # of a user whom there isn't
         nil
       end
 
