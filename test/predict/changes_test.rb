@@ -3,6 +3,7 @@
 require_relative "recorded"
 require "headway/advise"
 require "harness/default_encoding"
+require "shellwords"
 
 # What `headway advise` says is to be changed, and where.
 class AdviseChangesTest < PredictCase
@@ -56,6 +57,12 @@ class AdviseChangesTest < PredictCase
       diff = changes_of("puma -C #{name} -t 5:5", setting(5), setting(5).with(processes: 2)).diff
       assert_equal "--- /dev/null\n+++ #{name}\n@@ -0,0 +1,1 @@\n+workers 2\n", diff, name
     end
+  end
+
+  def test_nothing_of_a_command_ends_it_in_a_shell
+    run = changes_of("puma -t 5:5; touch $(x) it's", setting(5), setting(5)).run("-x")
+    assert_equal "headway run -x -- puma -t '5:5;' touch '$(x)' 'it'\\''s'", run
+    assert_equal %w[puma -t 5:5; touch $(x) it's], Shellwords.split(run).drop(4)
   end
 
   def test_of_several_counts_in_sidekiqs_file_none_is_guessed

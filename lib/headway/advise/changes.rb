@@ -94,9 +94,9 @@ module Headway
         name = File.basename(program.to_s)
         gem_program = GEM_PROGRAM.match?(program)
         bundled = program.to_s.include?("/bundle/") || lock.any?
-        return given unless gem_program || (bundled && of_bundle?(program, name))
+        return Trace::Title.in_a_shell(given) unless gem_program || (bundled && of_bundle?(program, name))
 
-        [*("bundle exec" if bundled), name, *arguments].join(" ")
+        Trace::Title.in_a_shell([*("bundle exec" if bundled), name, *arguments].join(" "))
       end
 
       def of_bundle?(program, name)

@@ -82,7 +82,9 @@ module Headway
 
         text = text.sub(SERVER) { |path| "#{"bundle exec " if path.include?("/bundle/") || lock}#{$1}" }
         text = text.sub(PROGRAM) { |path| bundled?($1) ? "bundle exec #{$1}" : path }
-        text.empty? || text.size > COMMAND_LONGEST || text.start_with?("-") || text.match?(/[^[:print:]]/) ? "COMMAND" : text
+        return "COMMAND" if text.empty? || text.size > COMMAND_LONGEST || text.start_with?("-") || text.match?(/[^[:print:]]/)
+
+        Trace::Title.in_a_shell(text)
       end
 
       def bundled?(gem) = lock.to_s.match?(/^ +#{gem} \(/)

@@ -6,11 +6,22 @@ module Headway
     # puma 8.0.2 (tcp://…) [shop], puma: cluster worker 0: 42 [shop].
     module Title
       SERVER = /\A(puma|sidekiq)\b.*\[.*\]/
-      private_constant :SERVER
+      # Needs no quotes.
+      PLAIN = %r{\A[[:word:]/.:%@+,-][[:word:]/.:%@+,=-]*\z}
+      private_constant :SERVER, :PLAIN
 
       # @param text [String] a process's command, as in {Trace#to_h}
       # @return [String, nil] what starts such a server; nil: this is no title
       def self.command(text) = text[SERVER, 1]&.then { |name| "bundle exec #{name}" }
+
+      # What is advised gets pasted, and a trace's command, which anybody may have written, has no quotes: what was one word of it isn't
+      # told, but none of it may end the command or begin another.
+      #
+      # @param command [String]
+      # @return [String] the same for a shell, its words in quotes where they need them
+      def self.in_a_shell(command)
+        command.split(" ").map { |word| PLAIN.match?(word) ? word : "'#{word.gsub("'") { "'\\''" }}'" }.join(" ")
+      end
     end
   end
 end
