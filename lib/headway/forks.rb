@@ -29,6 +29,12 @@ module Headway
         end
       end
 
+      # @yieldreturn what a fork returns, made while nobody is in the middle of what a child must not have half of
+      def at_rest(&fork)
+        resting = @watched.keys.select { |object| object.respond_to?(:at_rest) }
+        resting.inject(fork) { |inner, object| -> { object.at_rest(&inner) } }.call
+      end
+
       def after_fork_in_child
         @watched.keys.each { |object| start(object) }
       end
@@ -59,7 +65,7 @@ module Headway
     # What Ruby calls to fork; daemon does without it.
     module ForkHook
       def _fork
-        pid = super
+        pid = Forks.at_rest { super }
         Forks.after_fork_in_child if pid == 0
         pid
       end

@@ -6,6 +6,7 @@ require "metrics/open_telemetry_sdk"
 require "metrics/promtool"
 require "minitest/mock"
 require "socket"
+require "tempfile"
 require "tmpdir"
 
 # Headway's metrics in other monitoring systems, with their real gems; each test in a process of its own.
@@ -330,6 +331,44 @@ class MetricsAdaptersTest < Harness::TrapTest
     reporter&.stop
     Process.kill(:KILL, child)
     Process.wait(child)
+  end
+
+  # As it ends a child flushes what its parent had written by then.
+  def test_what_is_reported_while_the_process_forks_is_not_written_twice
+    reported, told = Queue.new, Tempfile.new
+    parent = Process.pid
+    reporter = Headway::Metrics::Reporter.new(every: 0.01, to: "a file", last: false) do
+      next unless Process.pid == parent
+
+      told.write("told\n")
+      reported << true
+      sleep 0.1
+      told.flush
+    end.start
+    5.times { assert(reported.pop(timeout: 20)) && Process.wait(fork { nil }) }
+    reporter.stop
+    assert_equal 5 + reported.size, File.readlines(told.path).size
+  ensure
+    told&.close!
+  end
+
+  def test_a_receiver_that_does_not_answer_holds_up_no_fork
+    asked = Queue.new
+    reporter = Headway::Metrics::Reporter.new(every: 0.01, to: "nobody") { asked << true && sleep }.start
+    assert asked.pop(timeout: 20)
+    assert_operator elapsed { Process.wait(fork { exit!(true) }) }, :<, patience(5)
+    assert_predicate $?, :success?
+  ensure
+    reporter&.stop
+  end
+
+  def test_a_receiver_may_fork
+    statuses = Queue.new
+    reporter = Headway::Metrics::Reporter.new(every: 60, to: "a child", last: false) { statuses << Process.wait2(fork { exit!(true) }).last }.start
+    assert_operator elapsed { reporter.report }, :<, patience(5)
+    assert_predicate statuses.pop(timeout: 20), :success?
+  ensure
+    reporter&.stop
   end
 
   def test_a_daemon_reports_too

@@ -11,7 +11,9 @@ module Headway
       EVERY_S = 5
       # An end waits for a last report no longer: its receiver may not answer.
       LAST_S = 2
-      private_constant :EVERY_S, :LAST_S
+      # Nor does a fork for one that is under way.
+      FORK_S = 0.5
+      private_constant :EVERY_S, :LAST_S, :FORK_S
 
       @all = []
 
@@ -20,6 +22,19 @@ module Headway
         # @return [void]
         def start_afresh
           @all.each(&:run)
+        end
+
+        # No report is under way when a process forks: what a receiver has written into a file and not yet flushed, a child would write
+        # again as it ends, at whatever place its parent has come to. That spoils prometheus-client's files for good.
+        # @api private
+        # @return what the block returns
+        def at_rest(&fork)
+          deadline = now + FORK_S
+          paused = []
+          @all.each { |reporter| reporter.pause(paused, deadline) }
+          fork.call
+        ensure
+          paused&.each(&:go_on)
         end
 
         # Whoever is told by two of them counts everything twice.
@@ -60,8 +75,7 @@ module Headway
           @all -= [reporter]
         end
 
-        private
-
+        # @api private
         def now
           ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
         end
@@ -125,6 +139,23 @@ module Headway
         raise
       rescue Exception => error # rubocop:disable Lint/RescueException
         fail_with(error)
+      end
+
+      # Begins no report until it may {go_on}, unless one takes too long, or it is that which forks.
+      # @api private
+      # @param paused [Array<Reporter>] it is added to, whatever strikes meanwhile
+      # @param deadline [Numeric]
+      # @return [void]
+      def pause(paused, deadline)
+        until @lock.owned? || Thread.handle_interrupt(Object => :never) { @lock.try_lock && paused << self } || Reporter.now > deadline
+          sleep 0.001
+        end
+      end
+
+      # @api private
+      # @return [void]
+      def go_on
+        @lock.unlock
       end
 
       # @api private
