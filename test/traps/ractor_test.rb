@@ -63,6 +63,19 @@ class RactorTest < Harness::TrapTest
     assert_includes [Ractor::UnsafeError, Ractor::IsolationError, false], answer
   end
 
+  # What forks wait for, reports of metrics under way, is the main one's, too.
+  def test_another_ractor_may_fork_beside_a_reporter
+    run = Harness::RubyProcess.eval(<<~RUBY)
+      $VERBOSE = nil
+      require "headway"
+      Headway.start
+      Headway::Metrics::Reporter.new(every: 0.01, to: "nobody", last: false) { nil }.start
+      ractor = Ractor.new { Process.wait2(fork { exit!(7) }).last.exitstatus }
+      print(ractor.respond_to?(:value) ? ractor.value : ractor.take)
+    RUBY
+    assert_equal "7", run.out, run
+  end
+
   private
 
   def beside_ractors(&ractor)
