@@ -21,7 +21,9 @@ module Headway
                  warm_up: nil, seed: 1, resample: false, longest_s: 3_600 }.freeze
     # Of the requests: with so many what is known of them is taken for all.
     NEARLY_ALL = 0.9
-    private_constant :HANDOVER_NS, :DEFAULTS, :NEARLY_ALL
+    # What runs jobs, by its program's name, its task's or its title.
+    RUNNER_OF_JOBS = %r{\b(?:sidekiq|good_job|solid[-_]queue|delayed_job|shoryuken|karafka|resque)\b|(?:/| )jobs(?=[ :]|\z)}i.freeze
+    private_constant :HANDOVER_NS, :DEFAULTS, :NEARLY_ALL, :RUNNER_OF_JOBS
     # That can be simulated, of all processes, those beside requests too.
     THREADS_MOST = Headway.supported? ? Native::Workload::THREADS_MOST : 0
 
@@ -66,8 +68,8 @@ module Headway
     # @return [Boolean] whether the program marked its requests
     def marked? = @facts[:marked].positive?
 
-    # @return [Boolean] whether those are Sidekiq's jobs
-    def jobs? = marked? && sidekiq?(typical_process)
+    # @return [Boolean] whether those are jobs
+    def jobs? = marked? && RUNNER_OF_JOBS.match?(typical_process[:command].scrub)
 
     # @param process [Hash] one of {#processes}
     # @return [Boolean]

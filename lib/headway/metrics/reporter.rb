@@ -34,7 +34,7 @@ module Headway
           @all.each { |reporter| reporter.pause(paused, deadline) }
           fork.call
         ensure
-          paused&.each(&:go_on)
+          Thread.handle_interrupt(Object => :never) { paused&.each(&:go_on) } # all of them, whatever strikes
         end
 
         # Whoever is told by two of them counts everything twice.

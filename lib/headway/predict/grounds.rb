@@ -27,9 +27,6 @@ module Headway
       # Threads of servers: some of them take requests, others help. And the program, which has none of them yet while it boots.
       SERVER = /\A(?:puma |sidekiq)/
       SERVER_PROGRAM = %r{\A(?:\S*/)?(?:puma|sidekiq):?(?= |\z)}
-      # Runs jobs, which stand in a queue for as long as nobody has time for them, and isn't Sidekiq: by its program's name, its task's or its
-      # title.
-      RUNNER_OF_JOBS = %r{\b(?:good_job|solid[-_]queue|delayed_job|shoryuken|karafka|resque)\b|(?:/| )jobs(?=[ :]|\z)}i
       # What the core calls threads and requests whose names the trace doesn't have.
       NAMELESS_THREAD = "(thread)"
       NAMELESS_REQUEST = "(unnamed)"
@@ -121,11 +118,10 @@ module Headway
         @held_up = Report::HeldUp.by(@workload.paths)
       end
 
-      # A job that stands in a queue is none that comes too early.
+      # A job stands in a queue for as long as nobody has time for it.
       def queued_beforehand
         queued_s = @workload.queued_s
         return if queued_s.nil? || @workload.jobs? || queued_s < (QUEUED - 1) * mean_s
-        return if RUNNER_OF_JOBS.match?(@workload.typical_process[:command].scrub)
 
         "#{@workload.things} stood in a queue for #{ms(1000 * queued_s)} ms on average before one of the threads, which were always busy, took " \
           "them: --rate #{Predict.per_second(@workload.rate)} tells how long they would with each setting, if as many come at random"
