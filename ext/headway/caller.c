@@ -64,13 +64,15 @@ wakes_many(VALUE frame, int line)
 #define UNBLOCK_DEEPEST 16
 
 /* The VM goes through a list of those that wait, on their stacks, and calls a fiber scheduler's `unblock` for each, with the next one in hand:
- * should that leave meanwhile, as its time is up or who was woken first stops it, the VM crashes (thread_sync.c, sync_wakeup). */
+ * should that leave meanwhile, as its time is up or who was woken first stops it, the VM crashes (thread_sync.c, sync_wakeup). Once
+ * `unblock` has returned the VM looks for interrupts again, before it calls the next: then who wakes them is on top. */
 bool
 hw_amid_wakeups(void)
 {
     VALUE frames[UNBLOCK_DEEPEST];
     int lines[UNBLOCK_DEEPEST];
     int count = rb_profile_frames(0, UNBLOCK_DEEPEST, frames, lines);
+    if (count > 0 && wakes_many(frames[0], lines[0])) return true;
     for (int i = 1; i < count; i++)
         if (wakes_many(frames[i], lines[i]) && hw_frame_named(frames[i - 1], "unblock")) return true;
     return false;

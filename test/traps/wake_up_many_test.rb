@@ -21,6 +21,12 @@ class WakeUpManyTest < Harness::TrapTest
     assert_equal ALL_WOKEN, order(wait, -> { waiting }) { condition.broadcast }
   end
 
+  # Between two of them, too, the VM looks for interrupts: there nothing but the method that wakes them is on the stack.
+  test_under Harness::Modes::FAIR, "nobody runs between two wake-ups" do
+    %w[close broadcast].each { |name| assert_equal %i[through ran], order_beside(VMFixture.make_busy(Object.new, name).method(name)) }
+    assert_equal %i[ran through], order_beside(VMFixture.make_busy(Object.new, "read").method("read"))
+  end
+
   # One that wakes a single fiber makes way as ever.
   test_under Harness::Modes::FAIR, "a fiber that is woken alone runs at once" do
     queue = Thread::Queue.new
@@ -49,6 +55,21 @@ class WakeUpManyTest < Harness::TrapTest
       FIBERS.times { Fiber.schedule { wait.call.then { log << :ran } } }
     end
     waker.join
+    log
+  end
+
+  # @return [Array<Symbol>] which came first: that the call was through, or that another thread ran that it might have let go first
+  def order_beside(call)
+    log = []
+    reader, writer = IO.pipe
+    other = Thread.new { reader.read(1) && log << :ran }
+    Thread.new do
+      Thread.current.priority = LONG_SLICES
+      compute(0.05)
+      call.call(writer.fileno)
+      log << :through
+    end.join
+    other.join
     log
   end
 

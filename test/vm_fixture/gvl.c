@@ -24,6 +24,26 @@ busy(VALUE self, VALUE seconds)
     return Qnil;
 }
 
+/* Tells whoever reads at the other end, and is busy for 30 ms, looking for interrupts now and then. */
+static VALUE
+busy_interruptibly(VALUE self, VALUE descriptor)
+{
+    if (write(NUM2INT(descriptor), ".", 1) != 1) rb_sys_fail("write");
+    for (int i = 0; i < 30; i++) {
+        spin_ns(1000000);
+        rb_thread_check_ints();
+    }
+    return Qnil;
+}
+
+/* Gives an object a method of that name, in C, which does so. */
+static VALUE
+make_busy(VALUE self, VALUE object, VALUE name)
+{
+    rb_define_singleton_method(object, StringValueCStr(name), busy_interruptibly, 1);
+    return object;
+}
+
 /* Returns how many times the sleep was cut short by a signal. */
 static VALUE
 sleep_holding_gvl(VALUE self, VALUE seconds)
@@ -104,6 +124,7 @@ void
 Init_gvl(VALUE module)
 {
     rb_define_module_function(module, "busy", busy, 1);
+    rb_define_module_function(module, "make_busy", make_busy, 2);
     rb_define_module_function(module, "sleep_holding_gvl", sleep_holding_gvl, 1);
     rb_define_module_function(module, "sleep_without_gvl", sleep_without_gvl, 1);
     rb_define_module_function(module, "sleep_uninterruptibly", sleep_uninterruptibly, 1);
