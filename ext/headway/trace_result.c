@@ -205,39 +205,38 @@ marks_array(const struct hw_analysis *analysis)
     return marks;
 }
 
-/* [[process, the stack's frame ids, ns], ...] of a name of work */
+/* [process, the stack's frame ids, ns] */
+static VALUE
+place(const struct hw_analysis *analysis, uint32_t process, uint64_t stack, uint64_t ns, VALUE processes)
+{
+    VALUE frames = rb_hash_aref(rb_ary_entry(processes, process), ID2SYM(rb_intern("frames")));
+    return rb_ary_new_from_args(3, UINT2NUM(process), stack_array(&analysis->processes[process].tables, (uint32_t)stack, frames),
+                                ULL2NUM(ns));
+}
+
+/* All that came to something, of a name of work. */
 static VALUE
 places_array(const struct hw_analysis *analysis, uint32_t process, const struct hw_number_map *sums, VALUE processes)
 {
-    VALUE places = rb_ary_new(), frames = rb_hash_aref(rb_ary_entry(processes, process), ID2SYM(rb_intern("frames")));
+    VALUE places = rb_ary_new();
     for (uint32_t i = 0; i < sums->slots; i++) {
         if (!sums->keys[i] || sums->values[i] == 0) continue;
-        VALUE stack = stack_array(&analysis->processes[process].tables, (uint32_t)(sums->keys[i] - 1), frames);
-        rb_ary_push(places, rb_ary_new_from_args(3, UINT2NUM(process), stack, ULL2NUM(sums->values[i])));
+        rb_ary_push(places, place(analysis, process, sums->keys[i] - 1, sums->values[i], processes));
     }
     return places;
 }
 
-/* [[process, the stack's frame ids, ns], ...] */
-static VALUE
-few_places_array(const struct hw_analysis *analysis, uint32_t process, const struct hw_places *few, VALUE processes)
-{
-    VALUE places = rb_ary_new(), frames = rb_hash_aref(rb_ary_entry(processes, process), ID2SYM(rb_intern("frames")));
-    for (unsigned i = 0; i < few->count; i++) {
-        VALUE stack = stack_array(&analysis->processes[process].tables, few->at[i].stack, frames);
-        rb_ary_push(places, rb_ary_new_from_args(3, UINT2NUM(process), stack, ULL2NUM(few->at[i].ns)));
-    }
-    return places;
-}
-
-/* [thread, start, time, time running, time ready, what it waited behind]; nil: there is none */
+/* [thread, start, time, time running, time ready, places that it waited behind]; nil: there is none */
 static VALUE
 single_work(const struct hw_analysis *analysis, const struct hw_single_work *work, VALUE processes)
 {
     if (work->ready_ns == 0) return Qnil;
+    VALUE behind = rb_ary_new();
+    for (unsigned i = 0; i < work->behind.count; i++) {
+        rb_ary_push(behind, place(analysis, analysis->threads[work->thread].process, work->behind.at[i].stack, work->behind.at[i].ns, processes));
+    }
     return rb_ary_new_from_args(6, UINT2NUM(work->thread), ULL2NUM(work->start_ns), ULL2NUM(work->time_ns), ULL2NUM(work->running_ns),
-                                ULL2NUM(work->ready_ns),
-                                few_places_array(analysis, analysis->threads[work->thread].process, &work->behind, processes));
+                                ULL2NUM(work->ready_ns), behind);
 }
 
 /* [name, count, time, time running, time ready, time computing without the GVL, weight of blame, the one that waited longest, where it was

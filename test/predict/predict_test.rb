@@ -281,7 +281,7 @@ class PredictTest < PredictCase
       assert_match(/a\?\[31m\?b\?c\b.*50/, out)
       assert_equal ["a?[31m?b?c", "a?[31m?b?d"], json_of(command, path).then { |object| object["current"] || object["recorded"] }["classes"].map { _1["name"] }
     end
-    assert_includes run_cli("advise", path)[1], "-- x?]0;y?"
+    assert_includes run_cli("advise", path)[1], "-- 'x?]0;y?'"
   end
 
   def test_a_directory_stands_for_the_processes_of_a_run

@@ -118,10 +118,10 @@ class TextTest < Minitest::Test
     text = report(:text, trace)
 
     assert_includes text, "  Of each kind the one that waited longest for the GVL, and what that was mostly behind\n" \
-                          "  300 ms  of 400 ms  GET /, at 1.250 s, behind Report#render app/report.rb:12 (50 %)\n" \
-                          "  200 ms  of 400 ms  work without a name, at 1.250 s\n\n"
-    assert_includes report(:markdown, trace), "| `GET /` | `Report#render app/report.rb:12` | 1.250 s | 300 ms | 400 ms | 50 % |\n" \
-                                              "| `work without a name` | - | 1.250 s | 200 ms | 400 ms | - |\n\n"
+                          "  300 ms  of 400 ms  GET /, at 1.250 s in worker-3, behind Report#render app/report.rb:12 (50 %)\n" \
+                          "  200 ms  of 400 ms  work without a name, at 1.250 s in worker-3\n\n"
+    assert_includes report(:markdown, trace), "| `GET /` | worker-3 | `Report#render app/report.rb:12` | 1.250 s | 300 ms | 400 ms | 50 % |\n" \
+                                              "| `work without a name` | worker-3 | - | 1.250 s | 200 ms | 400 ms | - |\n\n"
     many = (1..9).map { |i| { **WORK.first, name: "GET /#{i}", longest: { **one, behind: [] } } }
     assert_equal 5, report(:text, MadeTraces.stalled(work: many)).scan(/GET \/\d, at/).size
     refute_includes report(:text, MadeTraces.stalled(work: WORK)), "waited longest"

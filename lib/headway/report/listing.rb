@@ -31,7 +31,7 @@ module Headway
       end
 
       # Of a moment, milliseconds.
-      def at(seconds) = format("at %.3f s", seconds)
+      def moment(seconds) = format("%.3f s", seconds)
 
       def time(seconds) = Summary::Text.duration(seconds)
 

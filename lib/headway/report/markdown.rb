@@ -46,11 +46,11 @@ module Headway
         rows = @rows.longest_waits
         return [] if rows.empty?
 
-        table(["of each kind the one that waited longest for the GVL", "mostly behind", "at", "waited", "took", "share"],
+        table(["of each kind the one that waited longest for the GVL", "in", "mostly behind", "at", "waited", "took", "share"],
               rows.map do |row|
-                [code(row[:name]), row[:behind] ? code(row[:behind]) : "-", at(row[:start]).delete_prefix("at "),
+                [code(row[:name]), plain(row[:thread]), row[:behind] ? code(row[:behind]) : "-", moment(row[:start]),
                  *row.values_at(:ready, :total).map { |one| time(one) }, row[:share] ? percent(row[:share]) : "-"]
-              end, words: 2)
+              end, words: 3)
       end
 
       def blocked

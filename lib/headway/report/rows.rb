@@ -60,14 +60,15 @@ module Headway
       # @return [Integer] how many kinds {#work} leaves out
       def more_work = [@data[:work].size - MOST_WORK, 0].max
 
-      # @return [Array<Hash>] of each kind the single piece of work that waited longest: :name, :start, :total, :ready, and :behind, the line that
-      #   holders were in for most of that, and for which :share of it they were seen there; nil: they were seen nowhere
+      # @return [Array<Hash>] of each kind the single piece of work that waited longest: :name, :thread, :start, :total, :ready, and :behind, the
+      #   line that holders were in for most of that, and for which :share of it they were seen there; nil: they were seen nowhere
       def longest_waits
         kinds = @data[:work].select { |kind| kind[:longest] && kind[:longest][:ready_s] >= LONG_S }
         kinds.max_by(MOST_LONGEST) { |kind| kind[:longest][:ready_s] }.map do |kind|
           one = kind[:longest]
-          line, time = called_by_line(one[:behind]) { |stack| stack[:s] }.transform_values { |leaves| leaves.values.sum }.max_by(&:last)
-          { name: name_of(kind), start: one[:start_s], total: one[:total_s], ready: one[:ready_s], behind: line, share: line && time / one[:ready_s] }
+          line, leaves = called_by_line(one[:behind]) { |stack| stack[:s] }.max_by { |_, times| times.values.sum }
+          { name: name_of(kind), thread: @labels.thread(one[:thread]), start: one[:start_s], total: one[:total_s], ready: one[:ready_s],
+            behind: line, share: line && leaves.values.sum / one[:ready_s] }
         end
       end
 

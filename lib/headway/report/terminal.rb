@@ -56,7 +56,8 @@ module Headway
 
       def longest_waits
         list("Of each kind the one that waited longest for the GVL, and what that was mostly behind", @rows.longest_waits) do |row|
-          [time(row[:ready]), "of #{time(row[:total])}", text("#{row[:name]}, #{at(row[:start])}#{behind(row)}", 160)]
+          where = "at #{moment(row[:start])} in #{row[:thread]}"
+          [time(row[:ready]), "of #{time(row[:total])}", text([row[:name], where, *behind(row)].join(", "), 160)]
         end
       end
 
@@ -66,7 +67,7 @@ module Headway
         end
       end
 
-      def behind(row) = row[:behind] ? ", behind #{row[:behind]} (#{percent(row[:share])})" : ""
+      def behind(row) = row[:behind] && "behind #{row[:behind]} (#{percent(row[:share])})"
 
       def pairs
         list("Who waited for whom", @rows.pairs) do |pair|
