@@ -24,7 +24,7 @@ class WakeUpManyTest < Harness::TrapTest
   # Between two of them, too, the VM looks for interrupts: there nothing but the method that wakes them is on the stack.
   test_under Harness::Modes::FAIR, "nobody runs between two wake-ups" do
     %w[close broadcast].each { |name| assert_equal %i[through ran], order_beside(VMFixture.make_busy(Object.new, name).method(name)) }
-    assert_equal %i[ran through], order_beside(VMFixture.make_busy(Object.new, "read").method("read"))
+    assert_equal %i[ran through], order_beside(VMFixture.make_busy(Object.new, "read").method("read"), seconds: 0.5)
   end
 
   # One that wakes a single fiber makes way as ever.
@@ -58,15 +58,16 @@ class WakeUpManyTest < Harness::TrapTest
     log
   end
 
+  # @param seconds [Numeric] that the call takes, unless the other thread runs meanwhile
   # @return [Array<Symbol>] which came first: that the call was through, or that another thread ran that it might have let go first
-  def order_beside(call)
+  def order_beside(call, seconds: 0.03)
     log = []
     reader, writer = IO.pipe
     other = Thread.new { reader.read(1) && log << :ran }
     Thread.new do
       Thread.current.priority = LONG_SLICES
       compute(0.05)
-      call.call(writer.fileno)
+      call.call(writer.fileno, log, seconds)
       log << :through
     end.join
     other.join

@@ -24,12 +24,14 @@ busy(VALUE self, VALUE seconds)
     return Qnil;
 }
 
-/* Tells whoever reads at the other end, and is busy for 30 ms, looking for interrupts now and then. */
+/* Tells whoever reads at the other end, and is busy until somebody has put something into the log, so many seconds at most, looking for
+ * interrupts now and then. */
 static VALUE
-busy_interruptibly(VALUE self, VALUE descriptor)
+busy_interruptibly(VALUE self, VALUE descriptor, VALUE log, VALUE seconds)
 {
+    const uint64_t end = now_ns() + ns_from_seconds(seconds);
     if (write(NUM2INT(descriptor), ".", 1) != 1) rb_sys_fail("write");
-    for (int i = 0; i < 30; i++) {
+    while (RARRAY_LEN(log) == 0 && now_ns() < end) {
         spin_ns(1000000);
         rb_thread_check_ints();
     }
@@ -40,7 +42,7 @@ busy_interruptibly(VALUE self, VALUE descriptor)
 static VALUE
 make_busy(VALUE self, VALUE object, VALUE name)
 {
-    rb_define_singleton_method(object, StringValueCStr(name), busy_interruptibly, 1);
+    rb_define_singleton_method(object, StringValueCStr(name), busy_interruptibly, 3);
     return object;
 }
 

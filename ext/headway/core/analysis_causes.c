@@ -67,10 +67,10 @@ hw_pass_set_holder(struct hw_pass *pass, uint32_t index)
 
 /* -- blame --------------------------------------------------------------------------------------------------------------- */
 
-/* What the holder, seen in `stack`, made others wait since its hold began or its stack was last blamed, and in *longest_ns whoever waited
- * longest. */
+/* What the holder, seen in `stack`, made others wait since its hold began or its stack was last blamed, which each one's work notes; and in
+ * *longest_ns whoever waited longest. */
 static uint64_t
-weight_ns(struct hw_pass *pass, const struct hw_analysed_thread *holder, uint32_t stack, uint64_t *longest_ns)
+weigh(struct hw_pass *pass, const struct hw_analysed_thread *holder, uint32_t stack, uint64_t *longest_ns)
 {
     *longest_ns = 0;
     if (holder->state != HW_RUNNING) return 0;
@@ -113,7 +113,7 @@ hw_pass_blame(struct hw_pass *pass, uint32_t index, uint32_t stack)
     struct hw_analysis *analysis = pass->analysis;
     struct hw_analysed_thread *holder = &analysis->threads[index];
     uint64_t longest_ns;
-    uint64_t weight = weight_ns(pass, holder, stack, &longest_ns);
+    uint64_t weight = weigh(pass, holder, stack, &longest_ns);
     holder->sampled_ns = pass->now_ns;
     analysis->blame_samples++;
     analysis->blame_ns += weight;

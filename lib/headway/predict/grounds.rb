@@ -101,7 +101,7 @@ module Headway
         return if predicted_ms.nil? # too slow, or too few for a mean
         return if figures.cores < @workload.cores # which may be why
 
-        recorded_ms = 1000 * (mean_s + (@workload.queued_s || 0))
+        recorded_ms = 1000 * (@workload.latency[:mean_s] + (@workload.queued_s || 0))
         return if predicted_ms < QUEUED * recorded_ms || samples_ms.min <= recorded_ms # which requests were recorded may be why
 
         "#{name} comes out at #{ms(predicted_ms)} ms a #{@workload.thing}, where #{ms(recorded_ms)} were recorded: that many that " \
@@ -121,13 +121,11 @@ module Headway
       # A job stands in a queue for as long as nobody has time for it.
       def queued_beforehand
         queued_s = @workload.queued_s
-        return if queued_s.nil? || @workload.jobs? || queued_s < (QUEUED - 1) * mean_s
+        return if queued_s.nil? || @workload.jobs? || queued_s < (QUEUED - 1) * @workload.latency[:mean_s]
 
         "#{@workload.things} stood in a queue for #{ms(1000 * queued_s)} ms on average before one of the threads, which were always busy, took " \
           "them: --rate #{Predict.per_second(@workload.rate)} tells how long they would with each setting, if as many come at random"
       end
-
-      def mean_s = @workload.kinds.sum { |kind| kind.count * kind.mean_s } / @workload.count
 
       def ms(value) = value >= 10 ? value.round : format("%.2g", value)
 
