@@ -3,6 +3,7 @@
 #define HW_BINDING_H
 
 #include "control.h"
+#include "event.h"
 #include "runtime.h"
 #include "stacks.h"
 #include "strings.h"
@@ -65,7 +66,7 @@ void hw_record_thread_end(VALUE thread, const struct hw_thread *record, VALUE na
 
 /* mark.c */
 void hw_mark_init(VALUE headway, VALUE native);
-VALUE hw_begin_span(VALUE name, uint8_t part); /* part: HW_MARK_PART or 0; nil when nothing records */
+VALUE hw_begin_span(VALUE name, enum hw_span span); /* nil when nothing records */
 void hw_queued_span(VALUE begun, uint64_t queued_ns); /* what hw_begin_span returned, while it lasts: how long its work stood in a queue */
 void hw_end_span(VALUE begun, VALUE name); /* what hw_begin_span returned, and a better name or nil; on any thread */
 
@@ -104,6 +105,7 @@ VALUE hw_account_array(const uint64_t *time_ns); /* [running_s, ready_s, suspend
 
 /* work.c */
 void hw_work_init(VALUE native);
+bool hw_work_under_way(void); /* whether the current thread is at some */
 uint64_t hw_work_queued_ns(VALUE work); /* UINT64_MAX: not known */
 void hw_work_times(VALUE work, uint64_t *time_ns); /* what each state took of it, as it was seen last */
 

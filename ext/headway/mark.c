@@ -1,5 +1,5 @@
 /* Headway.mark: spans and instants of the program's own. Costs a look at a flag when nothing records. A span that is no block, as
- * frameworks announce theirs, is begun by Native.begin_mark or begin_part and ended by Native.end_mark. */
+ * frameworks announce theirs, is begun by Native.begin_request, begin_job or begin_part and ended by Native.end_mark. */
 #include "definitions.h"
 #include "feed.h"
 
@@ -81,35 +81,42 @@ mark(VALUE self, VALUE name)
     return block ? rb_ensure(yield_mark, Qnil, end_mark, (VALUE)&mark) : Qnil;
 }
 
-/* In one Integer: the recording's number (as much of it as there is room for), the thread's, whether it is a part, the name's. */
+/* In one Integer: the recording's number (as much of it as there is room for), the thread's, what the span is, the name's. */
 #define NAME_BITS 23
-#define PART_BITS 1
+#define SPAN_BITS 2
 #define THREAD_BITS 32
 #define BITS(value, count) ((value) & ((UINT64_C(1) << (count)) - 1))
 
 VALUE
-hw_begin_span(VALUE name, uint8_t part)
+hw_begin_span(VALUE name, enum hw_span span)
 {
     struct hw_thread *record = hw_record_takes() ? hw_record_of(rb_thread_current()) : NULL;
     if (record == NULL) return Qnil;
     hw_definitions_refresh(hw_now_ns());
     uint32_t number = name_number(name);
-    hw_feed_span(&hw_runtime, HW_TRACE_MARK_BEGIN, record->number, number, part, hw_now_ns());
-    return ULL2NUM(((recorder->session << THREAD_BITS | record->number) << PART_BITS | part) << NAME_BITS | number);
+    hw_feed_span(&hw_runtime, HW_TRACE_MARK_BEGIN, record->number, number, (uint8_t)span, hw_now_ns());
+    return ULL2NUM(((recorder->session << THREAD_BITS | record->number) << SPAN_BITS | span) << NAME_BITS | number);
 }
 
-/* Native.begin_mark(name) -> what end_mark takes, nil when nothing records */
+/* Native.begin_request(name) -> what end_mark takes, nil when nothing records */
 static VALUE
-begin_mark(VALUE self, VALUE name)
+begin_request(VALUE self, VALUE name)
 {
-    return hw_begin_span(name, 0);
+    return hw_begin_span(name, hw_work_under_way() ? HW_SPAN_MARK : HW_SPAN_REQUEST);
+}
+
+/* Native.begin_job(name) -> the same */
+static VALUE
+begin_job(VALUE self, VALUE name)
+{
+    return hw_begin_span(name, hw_work_under_way() ? HW_SPAN_MARK : HW_SPAN_JOB);
 }
 
 /* Native.begin_part(name) -> the same, of a span that is no work of its own */
 static VALUE
 begin_part(VALUE self, VALUE name)
 {
-    return hw_begin_span(name, HW_MARK_PART);
+    return hw_begin_span(name, HW_SPAN_PART);
 }
 
 /* 0: nobody records, or in another recording than it was begun in. */
@@ -117,14 +124,14 @@ static uint64_t
 bits_of(VALUE begun)
 {
     if (NIL_P(begun) || !hw_record_takes()) return 0;
-    uint64_t bits = NUM2ULL(begun), session = recorder->session << (NAME_BITS + PART_BITS + THREAD_BITS);
-    return session == bits - BITS(bits, NAME_BITS + PART_BITS + THREAD_BITS) ? bits : 0;
+    uint64_t bits = NUM2ULL(begun), session = recorder->session << (NAME_BITS + SPAN_BITS + THREAD_BITS);
+    return session == bits - BITS(bits, NAME_BITS + SPAN_BITS + THREAD_BITS) ? bits : 0;
 }
 
 static uint32_t
 thread_in(uint64_t bits)
 {
-    return (uint32_t)BITS(bits >> (NAME_BITS + PART_BITS), THREAD_BITS);
+    return (uint32_t)BITS(bits >> (NAME_BITS + SPAN_BITS), THREAD_BITS);
 }
 
 void
@@ -140,8 +147,8 @@ hw_end_span(VALUE begun, VALUE name)
     uint64_t bits = bits_of(begun);
     if (bits == 0) return;
     uint32_t thread = thread_in(bits), begun_name = (uint32_t)BITS(bits, NAME_BITS);
-    uint8_t part = (uint8_t)BITS(bits >> NAME_BITS, PART_BITS);
-    hw_feed_span(&hw_runtime, HW_TRACE_MARK_END, thread, begun_name, part, hw_now_ns());
+    uint8_t span = (uint8_t)BITS(bits >> NAME_BITS, SPAN_BITS);
+    hw_feed_span(&hw_runtime, HW_TRACE_MARK_END, thread, begun_name, span, hw_now_ns());
     uint32_t number = NIL_P(name) ? begun_name : name_number(name);
     if (number != begun_name) hw_feed_aside(&hw_runtime, HW_TRACE_MARK_NAME, thread, number, hw_now_ns());
 }
@@ -161,7 +168,8 @@ hw_mark_init(VALUE headway, VALUE native)
     held_back = rb_hash_new();
     rb_hash_aset(held_back, rb_cObject, ID2SYM(rb_intern("never")));
     rb_obj_freeze(held_back);
-    rb_define_singleton_method(native, "begin_mark", begin_mark, 1);
+    rb_define_singleton_method(native, "begin_request", begin_request, 1);
+    rb_define_singleton_method(native, "begin_job", begin_job, 1);
     rb_define_singleton_method(native, "begin_part", begin_part, 1);
     rb_define_singleton_method(native, "end_mark", end_begun_mark, 2);
     rb_ext_ractor_safe(true); /* other Ractors' threads have no record: there it only yields */

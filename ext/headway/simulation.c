@@ -99,6 +99,7 @@ process_hash(const struct hw_workload_process *process)
     hw_set(hash, "under_way", UINT2NUM(process->under_way));
     hw_set_number(hash, "requests_start", wall_clock_ns(&process->header, process->first_ns));
     hw_set_number(hash, "requests_span", process->last_ns - process->first_ns);
+    hw_set_number(hash, "jobs", process->jobs);
     hw_set(hash, "workers", UINT2NUM(process->workers));
     hw_set(hash, "idle", UINT2NUM(process->idle));
     hw_set(hash, "most_at_once", UINT2NUM(process->most_at_once));

@@ -132,7 +132,7 @@ thread_hash(const struct hw_analysis *analysis, const struct hw_analysed_thread 
     hw_set_number(hash, "voluntary", thread->voluntary);
     hw_set_number(hash, "preempted", thread->preempted);
     hw_set_number(hash, "unassigned", thread->unassigned_ns);
-    hw_set(hash, "worked", thread->work.any ? Qtrue : Qfalse);
+    hw_set(hash, "of_pool", thread->of_pool ? Qtrue : Qfalse);
     hw_set(hash, "waited_for", rb_ary_new());
     if (analysis->lanes) hw_set(hash, "lane", lane_of(&thread->lane, process, thread->start_ns));
     return hash;
@@ -239,7 +239,14 @@ single_work(const struct hw_analysis *analysis, const struct hw_single_work *wor
                                 ULL2NUM(work->ready_ns), behind);
 }
 
-/* [name, count, time, time running, time ready, time computing without the GVL, weight of blame, the one that waited longest, where it was
+/* What such work is called; nil: what the program marked itself. */
+static VALUE
+span(uint8_t span)
+{
+    return span == HW_SPAN_REQUEST ? hw_cstr("request") : span == HW_SPAN_JOB ? hw_cstr("job") : Qnil;
+}
+
+/* [name, kind, count, time, time running, time ready, time computing without the GVL, weight of blame, the one that waited longest, where it was
  * blocked, where it is blamed] */
 static VALUE
 works_array(const struct hw_analysis *analysis, VALUE processes)
@@ -249,7 +256,7 @@ works_array(const struct hw_analysis *analysis, VALUE processes)
         const struct hw_analysed_work *work = &analysis->works[i];
         if (work->count == 0) continue; /* all of it got a better name */
         VALUE name = hw_trace_text(hw_tables_string(&analysis->processes[work->process].tables, work->string));
-        rb_ary_push(works, rb_ary_new_from_args(10, name, ULL2NUM(work->count), ULL2NUM(work->time_ns), ULL2NUM(work->running_ns),
+        rb_ary_push(works, rb_ary_new_from_args(11, name, span(work->span), ULL2NUM(work->count), ULL2NUM(work->time_ns), ULL2NUM(work->running_ns),
                                                 ULL2NUM(work->ready_ns), ULL2NUM(work->computed_ns), ULL2NUM(work->blamed_ns),
                                                 single_work(analysis, &work->longest, processes),
                                                 places_array(analysis, work->process, &work->blocked, processes),

@@ -60,6 +60,12 @@ current(VALUE class)
     return rb_typeddata_is_kind_of(self, &work_type) && !work_of(self)->finished ? self : Qnil;
 }
 
+bool
+hw_work_under_way(void)
+{
+    return !NIL_P(current(Qnil));
+}
+
 static bool
 in_application(VALUE self)
 {
@@ -83,7 +89,8 @@ begin_span(VALUE self, struct work *work, VALUE before)
     if (work->kind == request && !NIL_P(before) && work_of(before)->kind == request) end_span(work_of(before));
     VALUE name = work->name;
     if (NIL_P(name)) name = rb_block_given_p() ? rb_yield_values(0) : work->kind;
-    RB_OBJ_WRITE(self, &work->span, hw_begin_span(name, 0));
+    enum hw_span span = !NIL_P(work->outer) ? HW_SPAN_MARK : work->kind == job ? HW_SPAN_JOB : HW_SPAN_REQUEST;
+    RB_OBJ_WRITE(self, &work->span, hw_begin_span(name, span));
 }
 
 static VALUE

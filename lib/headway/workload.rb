@@ -6,7 +6,8 @@ require_relative "trace"
 
 module Headway
   # What a program's threads did in a trace, without the waits for the GVL: bursts that need it, CPU time without it, and delays.
-  # Requests are what was marked (each {Work} is, and Headway.mark does it: the outermost mark of a thread), a class for each name.
+  # Requests are what was marked (each {Work} is, and Headway.mark does it: the outermost mark of a thread), a class for each name. So are
+  # jobs, but not in a process that serves requests: there they go on beside them.
   # Without marks it is the threads themselves, whose cycles (a burst and the delay after it) count as requests.
   #
   #   Headway::Workload.open("out.headway").simulate(threads: 8, policy: :fair)
@@ -21,9 +22,7 @@ module Headway
                  warm_up: nil, seed: 1, resample: false, longest_s: 3_600 }.freeze
     # Of the requests: with so many what is known of them is taken for all.
     NEARLY_ALL = 0.9
-    # What runs jobs, by its program's name, its task's or its title.
-    RUNNER_OF_JOBS = %r{\b(?:sidekiq|good_job|solid[-_]queue|delayed_job|shoryuken|karafka|resque)\b|(?:/| )jobs(?=[ :]|\z)}i.freeze
-    private_constant :HANDOVER_NS, :DEFAULTS, :NEARLY_ALL, :RUNNER_OF_JOBS
+    private_constant :HANDOVER_NS, :DEFAULTS, :NEARLY_ALL
     # That can be simulated, of all processes, those beside requests too.
     THREADS_MOST = Headway.supported? ? Native::Workload::THREADS_MOST : 0
 
@@ -69,7 +68,7 @@ module Headway
     def marked? = @facts[:marked].positive?
 
     # @return [Boolean] whether those are jobs
-    def jobs? = marked? && RUNNER_OF_JOBS.match?(typical_process[:command].scrub)
+    def jobs? = marked? && typical_process[:jobs] > 0.5 * typical_process[:requests]
 
     # @param process [Hash] one of {#processes}
     # @return [Boolean]

@@ -134,7 +134,7 @@ class AdviseChangesTest < PredictCase
   # Nothing else marks a job of Sidekiq's, and it starts Headway.
   def test_in_sidekiq_marked_jobs_tell_that_headway_is_there
     to_headway = [setting(5), setting(5, policy: :fair)]
-    assert_empty changes_of("sidekiq 8.0 app [0 of 5 busy]", *to_headway).words.grep(/Headway/)
+    assert_empty changes_of("sidekiq 8.0 app [0 of 5 busy]", *to_headway, span: :job).words.grep(/Headway/)
     unmarked = TraceEncoder.new(policy: "observe", command: "sidekiq 8.0 app [0 of 5 busy]")
     path = write(unmarked.events([ns(0), 1, :known, 2], [ns(1), 1, :suspended], [ns(2), 1, :ready], [ns(2), 1, :resumed], [ns(3), 1, :suspended]).dropped(0, 0).end)
     changes = Headway::Advise::Changes.new(Headway::Workload.open(path), *to_headway, directory: @directory)
@@ -200,8 +200,8 @@ class AdviseChangesTest < PredictCase
 
   private
 
-  def changes_of(command, from, to)
-    Headway::Advise::Changes.new(Headway::Workload.open(mixed(command:)), from, to, directory: @directory)
+  def changes_of(command, from, to, **recorded)
+    Headway::Advise::Changes.new(Headway::Workload.open(mixed(command:, **recorded)), from, to, directory: @directory)
   end
 
   def sidekiq_changes(file)

@@ -26,8 +26,9 @@ class PredictCase < Minitest::Test
   #
   # @param queued_ms [Float, nil] for which each stood in a queue before
   # @param blocked_at [String, nil] the method in which each was, called at app/shop.rb:12
+  # @param span [Symbol, nil] what they are, as the recorder tells it: :request, :job
   # @yieldreturn [Array(Integer, Float, Float, Float)] of each request: name's number, milliseconds
-  def one_thread(count, names: { 1 => "order" }, pause_ms: 0, queued_ms: nil, blocked_at: nil, **header)
+  def one_thread(count, names: { 1 => "order" }, pause_ms: 0, queued_ms: nil, blocked_at: nil, span: nil, **header)
     encoder = TraceEncoder.new(policy: "observe", **header).strings(names).thread(1, "worker")
     if blocked_at
       encoder.strings(91 => blocked_at, 92 => "<cfunc>", 93 => "Shop#price", 94 => "app/shop.rb")
@@ -37,12 +38,12 @@ class PredictCase < Minitest::Test
     events = [[ns(0), 1, :known, 2]]
     count.times do |i|
       name, before_ms, delay_ms, after_ms = yield i
-      events << [ns(at_ms), 1, :mark_begin, name]
+      events << [ns(at_ms), 1, :mark_begin, name, span]
       events << [ns(at_ms), 1, :queued, (queued_ms * 1000).round] if queued_ms
       events << [ns(at_ms += before_ms), 1, :suspended]
       events << [ns(at_ms += delay_ms), 1, :ready] << [ns(at_ms), 1, :resumed]
       events << [ns(at_ms), 1, :blocked, 1] if blocked_at
-      events << [ns(at_ms += after_ms), 1, :mark_end, name]
+      events << [ns(at_ms += after_ms), 1, :mark_end, name, span]
       events << [ns(at_ms), 1, :suspended] << [ns(at_ms += pause_ms), 1, :ready] << [ns(at_ms), 1, :resumed] if pause_ms.positive?
     end
     events << [ns(at_ms), 1, :known, 2]

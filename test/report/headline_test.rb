@@ -368,6 +368,9 @@ class HeadlineTest < Minitest::Test
     assert_operator said[idle, queued], :end_with?, alone
     assert_includes said[POOL, queued, since_work: { **since, running_s: 54.0 }], alone, "where the GVL is held, more threads do no more"
     assert_operator said[idle, queued, nil, { count: 1, total_s: 3.0, max_s: 3.0 }], :end_with?, "451 ms on average and 3.00 s at the most."
+    jobs = { **SLOW, name: "Report", kind: "job", count: 50, total_s: 200.0 }
+    assert_operator said[idle, queued, work: [{ **calm[:work].first, kind: "request" }, jobs]], :end_with?, alone, "what has threads of its own"
+    refute_includes said[idle, queued, work: [*calm[:work], jobs]], alone
     [nil, { count: 50, total_s: 9.0, max_s: 9.0 }].each { |queue| refute_match(/stood in a queue/, said[idle, queue]) }
     refute_match(/stood in a queue/, said[idle, { count: 50, total_s: 0.49, max_s: 0.4 }, work: [{ **SLOW, count: 50, total_s: 1.0 }]])
   end

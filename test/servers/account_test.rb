@@ -253,10 +253,10 @@ class AccountTest < Harness::TrapTest
     Dir.mktmpdir do |directory|
       file = File.join(directory, "out.headway")
       with_headway do
-        assert_nil Headway::Native.begin_mark("early")
+        assert_nil Headway::Native.begin_request("early")
         Headway::Recorder.start(file: file)
-        outer = Headway::Native.begin_mark("outer")
-        inner = Headway::Native.begin_mark(:inner)
+        outer = Headway::Native.begin_request("outer")
+        inner = Headway::Native.begin_request(:inner)
         Headway::Native.end_mark(inner, nil)
         Headway::Native.end_mark(outer, nil)
         Headway::Native.end_mark(nil, nil)
@@ -277,7 +277,7 @@ class AccountTest < Harness::TrapTest
       with_headway do
         Headway::Recorder.start(file: file)
         Headway::Native.end_mark(Headway::Native.begin_part("query"), nil)
-        request = Headway::Native.begin_mark("request")
+        request = Headway::Native.begin_request("request")
         Headway::Native.end_mark(Headway::Native.begin_part("query"), nil)
         Headway::Native.end_mark(request, nil)
         Headway::Recorder.stop

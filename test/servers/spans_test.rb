@@ -62,7 +62,45 @@ class SpansTest < Minitest::Test
       Headway::Work.start(:job, "Alone").finish
     end
     assert_equal ["Alone", "GET /mail", "Mail"], trace[:marks].map { |mark| mark[:name] }.sort
-    assert_equal ["Alone", "GET /mail"], workload.kinds.map(&:name).sort
+    assert_equal [["Alone", "job"], ["GET /mail", "request"]], trace[:work].map { |work| work.values_at(:name, :kind) }.sort
+    assert_equal ["GET /mail"], workload.kinds.map(&:name)
+    refute_predicate workload, :jobs?
+  end
+
+  # As Active Job's own adapter, GoodJob's and Sidekiq's embedded one do: their threads are none of the server's.
+  def test_jobs_in_a_server_go_on_beside_its_requests
+    server = lambda do
+      Thread.new do
+        Thread.current.name = "server"
+        20.times do
+          Headway::Work.start(:request, "GET /").tap { sleep 0.005 }.finish
+          sleep 0.001
+        end
+      end
+    end
+    jobs = lambda do
+      Thread.new do
+        Thread.current.name = "jobs"
+        10.times do
+          work = Headway::Work.start(:job, "Report")
+          20_000.times { }
+          Headway.mark("query") { sleep 0.005 }
+          Headway::Work.start(:request, "warm up").finish
+          work.finish
+        end
+      end
+    end
+    trace, workload = recorded { [*Array.new(2) { server.call }, *Array.new(3) { jobs.call }].each(&:join) }
+    assert_equal [["GET /", 40]], workload.kinds.map { |kind| [kind.name, kind.count] }
+    assert_equal [2, "request"], [workload.threads, workload.thing]
+    assert_equal ["jobs"], workload.facts[:tracks].map { |track| workload.facts[:classes][track[:class]][:name] }.uniq
+    assert_equal 2, trace[:processes].first[:pool][:threads]
+    assert_equal({ "GET /" => "request", "Report" => "job" }, trace[:work].to_h { |work| work.values_at(:name, :kind) })
+
+    trace, workload = recorded { Array.new(3) { jobs.call }.each(&:join) }
+    assert_equal [["Report", 30]], workload.kinds.map { |kind| [kind.name, kind.count] }
+    assert_equal [3, "job"], [workload.threads, workload.thing]
+    assert_equal 3, trace[:processes].first[:pool][:threads]
   end
 
   def test_a_recording_tells_how_long_works_stood_in_a_queue
@@ -75,10 +113,13 @@ class SpansTest < Minitest::Test
         work.finish
         work.queued = 7
       end
-      Headway::Work.start(:job, "days").tap { |work| work.queued = 2 * 24 * 60 * 60 }.finish # more than there is room for
+      Headway::Work.start(:job, "beside").tap { |work| work.queued = 9 }.finish
     end
     assert_equal 5, trace[:marks].size - 4
-    assert_equal({ count: 4, total_s: 0.5 + 2 + 0 + 4_294.967295, max_s: 4_294.967295 }, trace[:processes].first[:queued])
+    assert_equal({ count: 3, total_s: 0.5 + 2 + 0, max_s: 2.0 }, trace[:processes].first[:queued])
+    days = 2 * 24 * 60 * 60 # more than there is room for
+    trace, = recorded { [0.5, days].each { |queued| Headway::Work.start(:job, "x").tap { |work| work.queued = queued }.finish } }
+    assert_equal({ count: 2, total_s: 0.5 + 4_294.967295, max_s: 4_294.967295 }, trace[:processes].first[:queued])
     trace, = recorded { Headway::Work.start(:job, "x").finish }
     assert_nil trace[:processes].first[:queued]
   end

@@ -7,6 +7,7 @@ require "zlib"
 class TraceEncoder
   KINDS = { started: 1, ready: 2, resumed: 3, suspended: 4, preempted: 5, exited: 6, gc_start: 7, gc_end: 8,
             mark_begin: 9, mark_end: 10, mark: 11, blame: 12, known: 13, mark_name: 15, off_cpu: 16, blocked: 17, queued: 18 }.freeze
+  SPANS = { nil => 0, part: 1, request: 2, job: 3 }.freeze
   BLOCKS = { header: 1, strings: 2, threads: 3, frames: 4, stacks: 5, events: 6, dropped: 7, end: 8 }.freeze
   HEADER = { pid: 4242, parent_pid: 1, clock_ns: 1_000_000, wall_ns: 1_700_000_000_000_000_000, quantum_ns: 100_000_000, cpus: 2,
              ruby: "3.4.7", headway: "0.1.0", policy: "fair", preempt: "signal", command: "ruby server.rb" }.freeze
@@ -46,21 +47,23 @@ class TraceEncoder
     block(:stacks, stacks.map { |id, frames| [id, frames.size, *frames].map { |number| varint(number) }.join }.join)
   end
 
-  # [time in ns, thread, kind, value = 0]...
+  # [time in ns, thread, kind, value = 0, what kind of a span = nil]...
   def events(*events)
     time = events.first.first
     thread = 0
     payload = varint(events.size) + varint(time)
-    events.each do |at, who, kind, value|
+    events.each do |at, who, kind, value, span|
       number = KINDS.fetch(kind)
       head = number < 16 ? number : 0
       head |= 0x10 if who == thread
       head |= 0x20 if value
+      head |= 0x40 if span
       payload << head
       payload << number if number >= 16
       payload << varint(zigzag(at - time))
       payload << varint(who) unless who == thread
       payload << varint(value) if value
+      payload << SPANS.fetch(span) if span
       time = at
       thread = who
     end

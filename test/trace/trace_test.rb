@@ -215,13 +215,13 @@ class TraceTest < TraceCase
 
   def test_work_of_one_name_is_one
     other = TraceEncoder.new.strings(1 => "GET /other", 2 => "request")
-    other.events([ms(0), 3, :mark_begin, 2], [ms(9), 3, :mark_end, 2], [ms(9), 3, :mark_name, 1], [ms(10), 3, :mark_begin, 2],
-                 [ms(14), 3, :mark_end, 2])
+    other.events([ms(0), 3, :mark_begin, 2, :request], [ms(9), 3, :mark_end, 2, :request], [ms(9), 3, :mark_name, 1],
+                 [ms(10), 3, :mark_begin, 2, :job], [ms(14), 3, :mark_end, 2, :job])
 
-    assert_equal [{ name: "request", count: 1, total_s: 0.065, running_s: 0.01, ready_s: 0.041, computed_s: 0.0, blamed_s: 0.0,
+    assert_equal [{ name: "request", kind: nil, count: 1, total_s: 0.065, running_s: 0.01, ready_s: 0.041, computed_s: 0.0, blamed_s: 0.0,
                     longest: { thread: 1, start_s: 0.01, total_s: 0.065, running_s: 0.01, ready_s: 0.041, behind: [{ frames: [0, 1], s: 0.03 }] }, blocked: [], blamed: [] }], trace_of(known_trace).to_h[:work]
-    assert_equal [["request", 2, 0.069, 0.014, 0.041], ["GET /other", 1, 0.009, 0.009, 0.0]],
-                 trace_of(known_trace, other.end).to_h[:work].map { |work| work.values_at(:name, :count, :total_s, :running_s, :ready_s) }
+    assert_equal [["request", "job", 2, 0.069, 0.014, 0.041], ["GET /other", "request", 1, 0.009, 0.009, 0.0]],
+                 trace_of(known_trace, other.end).to_h[:work].map { |work| work.values_at(:name, :kind, :count, :total_s, :running_s, :ready_s) }
   end
 
   def test_without_work_nothing_came_since_it_began

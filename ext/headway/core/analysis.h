@@ -48,10 +48,12 @@ struct hw_places {
 /* What a thread is at; with depth 0 what it was at last, done: and the sums below have it. Until then times are as of its begin. */
 struct hw_thread_work {
     uint32_t string, depth; /* depth: of marks of this very name */
+    uint8_t span;           /* enum hw_span */
     uint64_t start_ns, time_ns, running_ns, ready_ns, computed_ns, blamed_ns;
     bool done;
     bool settled; /* no other name comes any more */
     bool any; /* it had work */
+    bool of_pool; /* the process's at_work has it */
     bool was_queued;
     uint64_t queued_ns; /* before it began */
     struct hw_places blocked, behind; /* where it was; where holders were seen while it waited for the GVL, and how long by then */
@@ -87,6 +89,7 @@ struct hw_analysed_thread {
     uint32_t folded_marks;          /* open ones inside it that are not kept */
     uint32_t ended_mark;            /* the one that ended last; 0: none, or it isn't kept */
     struct hw_thread_work work;
+    bool of_pool;                   /* some of it is, or was, its process's at_work's */
 };
 
 /* What came after the first work of a process began: a server's load, without its boot. */
@@ -95,13 +98,15 @@ struct hw_since_work {
     uint64_t start_ns, running_ns, off_cpu_ns, gc_count, gc_ns;
 };
 
-/* How many threads of a process were at work at once, and for how long. */
+/* How many threads of a process were at work at once, and for how long. In one that serves requests jobs aren't counted, which have threads
+ * of their own. */
 struct hw_at_work {
+    bool serves;
     uint32_t threads;
     uint64_t since_ns, time_ns[HW_AT_WORK_MOST + 1];
 };
 
-/* Work that stood in a queue before a thread took it, as far as somebody said so. */
+/* The same work, as far as somebody said that it stood in a queue before a thread took it. */
 struct hw_queued {
     uint64_t count, total_ns, max_ns;
 };
@@ -142,6 +147,7 @@ struct hw_single_work {
 /* The outermost marks of one name. */
 struct hw_analysed_work {
     uint32_t process, string;
+    uint8_t span; /* enum hw_span: what the last of them was */
     uint64_t count, time_ns, running_ns, ready_ns, computed_ns;
     uint64_t blamed_ns; /* weight of the blame samples in it */
     struct hw_number_map blocked, blamed; /* stack -> for how long it was blocked there; -> the weight of the samples of it */

@@ -47,6 +47,7 @@ count(struct hw_pass *pass, const struct hw_thread_work *done, int times)
     struct hw_analysed_work *work = work_named(pass, done->string);
     if (!work) return;
     uint64_t factor = (uint64_t)times;
+    work->span = done->span;
     work->count += factor;
     work->time_ns += factor * done->time_ns;
     work->running_ns += factor * done->running_ns;
@@ -77,6 +78,19 @@ change_at_work(struct hw_pass *pass, int by)
     at_work->threads += (uint32_t)by;
 }
 
+/* Jobs in a server, done beside its requests, aren't what these wait for a thread for: what was counted until the first of them is gone. */
+static void
+serve(struct hw_pass *pass)
+{
+    struct hw_analysed_process *process = pass->process;
+    process->at_work = (struct hw_at_work){ .serves = true, .since_ns = pass->now_ns };
+    process->queued = (struct hw_queued){ 0 };
+    for (uint32_t i = 0; i < pass->analysis->thread_count; i++) {
+        struct hw_analysed_thread *thread = &pass->analysis->threads[i];
+        if (thread->process == pass->analysis->process_count - 1) thread->of_pool = thread->work.of_pool = false;
+    }
+}
+
 /* Once it has its name: with the next begin, or the end of its thread. */
 static void
 settle(struct hw_pass *pass, struct hw_analysed_thread *thread)
@@ -103,6 +117,7 @@ finish(struct hw_pass *pass, struct hw_analysed_thread *thread, uint64_t running
     if (thread->state == HW_READY) work->behind.count = 0; /* has part of the wait that is left out */
     work->done = true;
     count(pass, work, 1);
+    if (!work->of_pool) return;
     change_at_work(pass, -1);
     struct hw_queued *queued = &pass->process->queued;
     queued->count += work->was_queued;
@@ -111,23 +126,30 @@ finish(struct hw_pass *pass, struct hw_analysed_thread *thread, uint64_t running
 }
 
 static void
-begin(struct hw_pass *pass, struct hw_analysed_thread *thread, uint32_t string)
+begin(struct hw_pass *pass, struct hw_analysed_thread *thread, const struct hw_trace_event *event)
 {
     struct hw_thread_work *work = &thread->work;
+    struct hw_at_work *at_work = &pass->process->at_work;
     if (work->depth > 0) {
-        work->depth += work->string == string;
+        work->depth += work->string == event->value;
         return;
     }
     settle(pass, thread);
     if (!pass->process->since_work.any) {
         pass->process->since_work = (struct hw_since_work){ .any = true, .start_ns = pass->now_ns };
-        pass->process->at_work.since_ns = pass->now_ns;
+        at_work->since_ns = pass->now_ns;
     }
-    change_at_work(pass, 1);
+    if (event->detail == HW_SPAN_REQUEST && !at_work->serves) serve(pass);
+    bool of_pool = !at_work->serves || event->detail != HW_SPAN_JOB;
+    if (of_pool) {
+        change_at_work(pass, 1);
+        thread->of_pool = true;
+    }
     struct hw_analysed_blame *blame = blame_at(pass, work->blames);
     for (; blame; blame = blame_at(pass, blame->next_in_work)) blame->in_work_ns = 0;
-    *work = (struct hw_thread_work){ .string = string, .depth = 1, .start_ns = pass->now_ns, .running_ns = running_ns(pass, thread),
-                                     .ready_ns = thread->time_ns[HW_READY], .computed_ns = thread->computed_ns, .any = true };
+    *work = (struct hw_thread_work){ .string = event->value, .depth = 1, .span = event->detail, .start_ns = pass->now_ns,
+                                     .running_ns = running_ns(pass, thread), .ready_ns = thread->time_ns[HW_READY],
+                                     .computed_ns = thread->computed_ns, .any = true, .of_pool = of_pool };
 }
 
 static void
@@ -153,9 +175,9 @@ void
 hw_pass_work(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *event)
 {
     struct hw_analysed_thread *thread = &pass->analysis->threads[index];
-    if (event->detail & HW_MARK_PART) return;
+    if (event->detail == HW_SPAN_PART) return;
     switch (event->kind) {
-      case HW_TRACE_MARK_BEGIN: begin(pass, thread, event->value); break;
+      case HW_TRACE_MARK_BEGIN: begin(pass, thread, event); break;
       case HW_TRACE_MARK_END: end(pass, thread, event->value); break;
       case HW_TRACE_MARK_NAME: rename_last(pass, thread, event->value); break;
       default: break;

@@ -19,7 +19,7 @@
     EACH(GC_START, 7, "gc_start")       /* thread: who runs it */                                                              \
     EACH(GC_END, 8, "gc_end")                                                                                                  \
     EACH(MARK_BEGIN, 9, "mark_begin")   /* value: string id, of the three marks */                                             \
-    EACH(MARK_END, 10, "mark_end")      /* detail, of both: 1 HW_MARK_PART */                                                  \
+    EACH(MARK_END, 10, "mark_end")      /* detail, of both: an enum hw_span */                                                 \
     EACH(MARK, 11, "mark")              /* an instant */                                                                       \
     EACH(BLAME, 12, "blame")            /* thread: the holder; value: stack id */                                              \
     EACH(KNOWN, 13, "known")            /* the thread is there; value: its state, an enum hw_state */                          \
@@ -35,9 +35,9 @@ enum hw_trace_kind {
 #undef EACH
 };
 
-/* A span that is part of something else, as a query is, and never work of its own: not even where what it is part of isn't marked
- * or was begun before the trace. */
-#define HW_MARK_PART 1
+/* What a span is. A part, as a query is, is never work of its own: not even where what it is part of isn't marked or was begun before the
+ * trace. Requests and jobs are such as aren't part of one another; those that are, and all that the program marks itself, are marks. */
+enum hw_span { HW_SPAN_MARK, HW_SPAN_PART, HW_SPAN_REQUEST, HW_SPAN_JOB };
 
 struct hw_trace_event {
     uint64_t time_ns; /* CLOCK_MONOTONIC */

@@ -1,7 +1,8 @@
 /* What a program's threads do, without the waits: bursts that need the GVL, CPU time without it, and delays. Taken from traces
  * (workload_trace.c) and given to the simulator, which lets other numbers of threads do the same under another policy.
  *
- * A request is what the program marked (Headway.mark, the outermost mark of its thread); drawn at random, any thread may do any.
+ * A request is what the program marked (Headway.mark, the outermost mark of its thread); drawn at random, any thread may do any. So is a
+ * job, but not in a process that serves requests: there it goes on beside them, as what has no marks.
  * What threads without marks do is cut into cycles, a burst and the delay after it; a track is one thread's cycles in their order.
  * With requests, tracks are what goes on beside them; without, they are all there is. */
 #ifndef HW_WORKLOAD_H
@@ -68,6 +69,7 @@ struct hw_workload_process {
     uint64_t running_ns, off_cpu_ns; /* with the GVL; of that, on no processor */
     uint64_t beside_ns;         /* from here on, where its first request begins, other threads go on beside them: a boot doesn't */
     uint64_t computed_ns;       /* by threads without requests, with the GVL or not */
+    uint64_t jobs;              /* of the requests: so many are called that */
     uint64_t requests, busy_ns; /* busy: in requests, summed over threads */
     uint64_t first_ns, last_ns; /* of its requests: the first begins, the last ends */
     uint32_t under_way;         /* requests that its threads had begun by then and never ended */

@@ -262,10 +262,10 @@ leave_boot_out(struct reading *r)
 }
 
 void
-hw_reading_begin_mark(struct reading *r, struct reading_thread *t, uint32_t string)
+hw_reading_begin_mark(struct reading *r, struct reading_thread *t, const struct hw_trace_event *event)
 {
     if (t->depth++ > 0) {
-        t->alike += string == t->outermost;
+        t->alike += event->value == t->outermost;
         return;
     }
     if (!r->worked) leave_boot_out(r);
@@ -275,7 +275,8 @@ hw_reading_begin_mark(struct reading *r, struct reading_thread *t, uint32_t stri
     if (t->last_request == NONE) drop_track(r, t);
     put_gap(r, t);
     begin_collecting(r, t);
-    t->outermost = string;
+    t->outermost = event->value;
+    t->span = event->detail;
     t->was_queued = false;
     if (++r->in_request > r->process->most_at_once) r->process->most_at_once = r->in_request;
 }
@@ -324,6 +325,7 @@ hw_reading_end_mark(struct reading *r, struct reading_thread *t, uint32_t string
     struct hw_workload_process *process = r->process;
     if (t->last_request == NONE) t->worked_ns = t->begun_ns;
     if (process->requests++ == 0 || t->begun_ns < process->first_ns) process->first_ns = t->begun_ns;
+    process->jobs += t->span == HW_SPAN_JOB;
     process->last_ns = r->now_ns;
     process->busy_ns += r->now_ns - t->begun_ns;
     if (t->was_queued) {

@@ -2,6 +2,7 @@
 #ifndef HW_WORKLOAD_THREADS_H
 #define HW_WORKLOAD_THREADS_H
 
+#include "event.h"
 #include "thread.h"
 #include "workload.h"
 
@@ -29,9 +30,11 @@ struct reading_thread {
     uint32_t load;              /* of the delay it is in */
     bool delayed;               /* counted among those in a delay */
     uint32_t depth, outermost;  /* open marks; the name of the outermost */
+    uint8_t span;               /* what that is, an enum hw_span */
     uint32_t alike;             /* marks of that name open inside it */
     bool was_queued;            /* for so long, before it began: */
     uint64_t queued_ns;
+    bool in_job, last_is_job;   /* beside requests: in one; the last mark was one, or in one */
     uint32_t last_request;      /* HW_READING_NONE */
     uint32_t track;             /* its cycles'; HW_READING_NONE: none yet */
 };
@@ -47,6 +50,7 @@ struct reading {
     uint64_t now_ns, freed_ns;
     uint32_t holder;               /* place + 1 */
     uint32_t in_delay, in_request;
+    bool serves;                   /* there are requests: jobs go on beside them */
     bool begun, worked, over, failed; /* worked: a request has begun; over: no more events, who hasn't ended goes on */
 };
 
@@ -61,7 +65,7 @@ void hw_reading_classify(struct reading *reading, uint32_t first_request); /* on
 void hw_reading_exit(struct reading *reading, struct reading_thread *thread);
 void hw_reading_cpu(struct reading *reading, struct reading_thread *thread, uint32_t cpu_us);
 void hw_reading_off_cpu(struct reading *reading, struct reading_thread *thread, uint32_t off_us);
-void hw_reading_begin_mark(struct reading *reading, struct reading_thread *thread, uint32_t string);
+void hw_reading_begin_mark(struct reading *reading, struct reading_thread *thread, const struct hw_trace_event *event);
 void hw_reading_queued(struct reading_thread *thread, uint32_t queued_us);
 void hw_reading_end_mark(struct reading *reading, struct reading_thread *thread, uint32_t string);
 

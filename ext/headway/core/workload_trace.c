@@ -10,13 +10,27 @@
 
 /* -- events -------------------------------------------------------------------------------------------------------------- */
 
+/* In a server a job goes on beside its requests, and is none; nor is what is marked in it. */
+static bool
+of_job(const struct reading *r, struct reading_thread *t, const struct hw_trace_event *event)
+{
+    if (!r->serves || t->depth > 0) return false;
+    bool job = event->detail == HW_SPAN_JOB;
+    if (event->kind == HW_TRACE_MARK_BEGIN && !t->in_job) t->last_is_job = t->in_job = job;
+    if (event->kind == HW_TRACE_MARK_END && job) t->in_job = false;
+    return t->last_is_job;
+}
+
 /* A part begins and ends no request, wherever it is. */
 static void
 mark(struct reading *r, struct reading_thread *t, const struct hw_trace_event *event)
 {
-    if (event->detail & HW_MARK_PART) return;
-    if (event->kind == HW_TRACE_MARK_BEGIN) hw_reading_begin_mark(r, t, event->value);
-    else hw_reading_end_mark(r, t, event->value);
+    if (event->detail == HW_SPAN_PART || of_job(r, t, event)) return;
+    switch (event->kind) {
+      case HW_TRACE_MARK_BEGIN: hw_reading_begin_mark(r, t, event); break;
+      case HW_TRACE_MARK_END: hw_reading_end_mark(r, t, event->value); break;
+      default: hw_reading_name_mark(r, t, event->value);
+    }
 }
 
 static void
@@ -33,8 +47,7 @@ thread_event(struct reading *r, struct reading_thread *t, const struct hw_trace_
       case HW_TRACE_KNOWN:
         if (event->value < HW_STATE_COUNT) hw_reading_enter(r, t, (enum hw_state)event->value);
         break;
-      case HW_TRACE_MARK_BEGIN: case HW_TRACE_MARK_END: mark(r, t, event); break;
-      case HW_TRACE_MARK_NAME: hw_reading_name_mark(r, t, event->value); break;
+      case HW_TRACE_MARK_BEGIN: case HW_TRACE_MARK_END: case HW_TRACE_MARK_NAME: mark(r, t, event); break;
       case HW_TRACE_QUEUED: hw_reading_queued(t, event->value); break;
       default: break;
     }
@@ -104,9 +117,18 @@ read_events(struct reading *r, struct hw_trace_reader *reader)
     if (r->begun) r->process->wall_ns = r->now_ns - r->process->first_event_ns;
 }
 
-/* Names may come after what refers to them: a pass of their own. */
+/* Whether a request begins among them, which is part of nothing else. */
 static bool
-read_names(struct reading *r, const char *path, uint64_t longest, struct hw_trace_damage *damage)
+any_request(const struct hw_event_stream *stream)
+{
+    size_t i = 0;
+    while (i < stream->settled && (stream->events[i].kind != HW_TRACE_MARK_BEGIN || stream->events[i].detail != HW_SPAN_REQUEST)) i++;
+    return i < stream->settled;
+}
+
+/* What decides about others, and may come after them: a pass of its own. */
+static bool
+look_ahead(struct reading *r, const char *path, uint64_t longest, struct hw_trace_damage *damage)
 {
     struct hw_trace_reader reader;
     struct hw_trace_block_read block;
@@ -115,9 +137,19 @@ read_names(struct reading *r, const char *path, uint64_t longest, struct hw_trac
         *damage = reader.damage;
         return false;
     }
+    struct hw_event_stream stream = { 0 };
     while (goes_on(r) && hw_trace_next(&reader, &block)) {
-        if (block.type != HW_TRACE_BLOCK_EVENTS && !hw_tables_add(&r->tables, &block, &why)) break;
+        if (block.type != HW_TRACE_BLOCK_EVENTS) {
+            if (!hw_tables_add(&r->tables, &block, &why)) break;
+        }
+        else if (!r->serves) {
+            if (!hw_stream_add(&stream, &block, &why)) break;
+            r->serves = any_request(&stream);
+        }
     }
+    hw_stream_finish(&stream);
+    r->serves |= any_request(&stream);
+    hw_stream_free(&stream);
     hw_trace_close(&reader);
     return true;
 }
@@ -138,7 +170,7 @@ hw_workload_read(struct hw_workload *workload, const char *path, uint64_t longes
 {
     struct reading r = { .workload = workload };
     struct hw_trace_reader reader;
-    bool opened = read_names(&r, path, longest, damage) && hw_trace_open(&reader, path, longest);
+    bool opened = look_ahead(&r, path, longest, damage) && hw_trace_open(&reader, path, longest);
     if (opened) {
         r.process = add_process(workload, &reader.header);
         uint32_t first_request = workload->request_count;

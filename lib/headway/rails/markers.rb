@@ -6,9 +6,8 @@ module Headway
     # three are parts of what goes on, be it only the application's start: no requests that predictions are about.
     class Markers
       EVENTS = /\A(?:sql\.active_record|render_\w+\.action_view|cache_\w+\.active_support|perform\.active_job|process_action\.action_controller)\z/
-      WHOLE = %w[perform.active_job process_action.action_controller].freeze
       VIEWS = %r{\A.*/app/views/}
-      private_constant :WHOLE, :VIEWS
+      private_constant :VIEWS
 
       def start(name, _id, payload)
         return unless Recorder.recording? && payload.is_a?(Hash) && !payload.frozen? # without a place for the mark nobody would end it
@@ -25,7 +24,11 @@ module Headway
       private
 
       def begin_span(event, name)
-        WHOLE.include?(event) ? Native.begin_mark(name) : Native.begin_part(name)
+        case event
+        when "process_action.action_controller" then Native.begin_request(name)
+        when "perform.active_job" then Native.begin_job(name)
+        else Native.begin_part(name)
+        end
       end
 
       def text(name, payload)

@@ -15,12 +15,13 @@ module Headway
       private_constant :MOSTLY, :FROM_S, :EACH_AT_LEAST, :TELLING, :TELLING_S
 
       # @param processes [Array<Hash>] of the trace
-      # @param work [Array<Hash>] rows of the trace's
+      # @param work [Array<Hash>] rows of the trace's; in a server jobs have threads of their own
       # @param remedy [Remedy]
       def initialize(processes, work, remedy)
         @pools = processes.filter_map { |process| process[:pool] }.select { |pool| pool[:threads] > 1 }
         @queued = processes.filter_map { |process| process[:queued] }
-        @work = work
+        serves = work.any? { |kind| kind[:kind] == "request" }
+        @work = serves ? work.reject { |kind| kind[:kind] == "job" } : work
         @remedy = remedy
       end
 

@@ -88,7 +88,8 @@ module Headway
         { count: count, total_s: seconds(total_ns), max_s: seconds(max_ns) } if count.positive?
       end
 
-      # The threads that had work, as many as there were of them at a time, and for how long all of them were at it at once.
+      # The threads that had work (in a server requests, beside which others do jobs), as many as there were of them at a time, and for how
+      # long all of them were at it at once.
       def pool(id)
         workers = workers_of(id)
         return if workers.empty?
@@ -99,7 +100,7 @@ module Headway
       end
 
       def workers_of(id)
-        @workers ||= @raw[:threads].select { |thread| thread[:worked] }.group_by { |thread| thread[:process] }
+        @workers ||= @raw[:threads].select { |thread| thread[:of_pool] }.group_by { |thread| thread[:process] }
         @workers.fetch(id, [])
       end
 
@@ -188,8 +189,8 @@ module Headway
         rows = @raw[:work].group_by(&:first).map do |name, all|
           blocked, blamed = [-2, -1].map { |list| blame.places(all.flat_map { |one| one[list] }) }
           longest = all.filter_map { |one| one[-3] }.max_by { |_, _, _, _, ready,| ready }
-          count, *times = all.map { |_, *figures, _, _, _| figures }.transpose.map(&:sum)
-          { name: name, count: count, **%i[total_s running_s ready_s computed_s blamed_s].zip(times.map { |ns| seconds(ns) }).to_h,
+          count, *times = all.map { |_, _, *figures, _, _, _| figures }.transpose.map(&:sum)
+          { name: name, kind: all.filter_map { |_, kind,| kind }.first, count: count, **%i[total_s running_s ready_s computed_s blamed_s].zip(times.map { |ns| seconds(ns) }).to_h,
             longest: longest && single(blame, *longest), blocked: blocked.first(MOST_BLOCKED), blamed: blamed }
         end
         rows.sort_by { |row| [-row[:ready_s], -row[:total_s], row[:name]] }

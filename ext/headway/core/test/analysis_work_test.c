@@ -43,8 +43,8 @@ TEST(work_is_what_outermost_marks_say)
 
 TEST(a_part_is_a_mark_and_no_work)
 {
-    ANALYSE(EVENT(100, 1, RESUMED), EVENT(100, 1, MARK_BEGIN, .value = 1, .detail = HW_MARK_PART),
-            EVENT(110, 1, MARK_END, .value = 1, .detail = HW_MARK_PART), EVENT(120, 1, MARK_BEGIN, .value = 2),
+    ANALYSE(EVENT(100, 1, RESUMED), EVENT(100, 1, MARK_BEGIN, .value = 1, .detail = HW_SPAN_PART),
+            EVENT(110, 1, MARK_END, .value = 1, .detail = HW_SPAN_PART), EVENT(120, 1, MARK_BEGIN, .value = 2),
             EVENT(125, 1, MARK_END, .value = 2), EVENT(130, 1, SUSPENDED));
     CHECK_EQUAL(2, analysis.mark_count);
     check_work(1, 0, 0, 0, 0, 0);
@@ -255,6 +255,40 @@ TEST(how_long_work_stood_in_a_queue)
     hw_analysis_free(&analysis);
 }
 
+/* Job 2 of thread 2 lasts from 100 to 500, the next to the end of the trace, and no longer counts once request 1 of thread 1 begins, at 200,
+ * nor how long it stood in a queue; what is marked in the request, a job say, is part of it. */
+TEST(jobs_in_a_server_are_not_of_its_pool)
+{
+    ANALYSE(
+        EVENT(90, 2, RESUMED), EVENT(100, 2, MARK_BEGIN, .value = 2, .detail = HW_SPAN_JOB), EVENT(100, 2, QUEUED, .value = 3000),
+        EVENT(110, 2, SUSPENDED), EVENT(190, 1, RESUMED), EVENT(200, 1, MARK_BEGIN, .value = 1, .detail = HW_SPAN_REQUEST),
+        EVENT(200, 1, QUEUED, .value = 5), EVENT(250, 1, MARK_BEGIN, .value = 3), EVENT(260, 1, MARK_END, .value = 3),
+        EVENT(300, 1, MARK_END, .value = 1, .detail = HW_SPAN_REQUEST), EVENT(310, 1, SUSPENDED), EVENT(490, 2, RESUMED),
+        EVENT(500, 2, MARK_END, .value = 2, .detail = HW_SPAN_JOB), EVENT(510, 2, MARK_BEGIN, .value = 2, .detail = HW_SPAN_JOB),
+        EVENT(510, 2, QUEUED, .value = 4000), EVENT(600, 2, SUSPENDED));
+    const struct hw_analysed_process *process = &analysis.processes[0];
+    CHECK(process->at_work.serves);
+    CHECK_EQUAL(100, process->at_work.time_ns[1]);
+    CHECK_EQUAL(0, process->at_work.time_ns[2]);
+    CHECK_EQUAL(0, process->at_work.threads);
+    CHECK(numbered(1)->of_pool && !numbered(2)->of_pool);
+    CHECK_EQUAL(1, process->queued.count);
+    CHECK_EQUAL(5000, process->queued.max_ns);
+    CHECK_EQUAL(2, analysis.work_count);
+    for (uint32_t i = 0; i < analysis.work_count; i++) {
+        CHECK_EQUAL(analysis.works[i].string == 1 ? HW_SPAN_REQUEST : HW_SPAN_JOB, analysis.works[i].span);
+        CHECK_EQUAL(analysis.works[i].string, analysis.works[i].count);
+    }
+    hw_analysis_free(&analysis);
+
+    ANALYSE(EVENT(90, 2, RESUMED), EVENT(100, 2, MARK_BEGIN, .value = 2, .detail = HW_SPAN_JOB), EVENT(100, 2, QUEUED, .value = 3),
+            EVENT(200, 2, MARK_END, .value = 2, .detail = HW_SPAN_JOB), EVENT(210, 2, SUSPENDED));
+    CHECK_EQUAL(100, analysis.processes[0].at_work.time_ns[1]);
+    CHECK_EQUAL(1, analysis.processes[0].queued.count);
+    CHECK(numbered(2)->of_pool);
+    hw_analysis_free(&analysis);
+}
+
 /* Request 1 of thread 2 waits for 10, then behind thread 1 for 100 in stack 7, 50 in stack 8 and 15 that nobody saw, and is called 5 in the
  * end, as is the next, which waits less; request 2 of thread 3, which lasts to the end of the trace, for 30. What was waited before work began
  * is none of it. */
@@ -288,5 +322,5 @@ TEST(which_work_waited_longest_and_behind_what)
 TESTS(NAMED(work_is_what_outermost_marks_say), NAMED(a_part_is_a_mark_and_no_work), NAMED(what_work_computed_without_the_gvl),
       NAMED(where_work_was_blocked), NAMED(where_work_was_blocked_longest), NAMED(work_was_blocked_and_waited_behind_others_no_longer_than_it_took),
       NAMED(in_which_stacks_work_had_others_wait), NAMED(work_is_blamed_in_all_its_stacks),
-      NAMED(what_came_since_work_began_is_told_apart), NAMED(how_many_threads_were_at_work_at_once), NAMED(how_long_work_stood_in_a_queue),
+      NAMED(what_came_since_work_began_is_told_apart), NAMED(jobs_in_a_server_are_not_of_its_pool), NAMED(how_many_threads_were_at_work_at_once), NAMED(how_long_work_stood_in_a_queue),
       NAMED(which_work_waited_longest_and_behind_what))

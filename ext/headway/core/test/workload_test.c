@@ -137,9 +137,9 @@ TEST(requests_that_overlap_are_busy_from_the_first_begin_to_the_last_end)
 TEST(a_part_is_no_request_wherever_it_is)
 {
     static const struct hw_trace_event events[] = {
-        EVENT(AT(0), 1, KNOWN, .value = HW_RUNNING), EVENT(AT(10), 1, MARK_BEGIN, .value = 2, .detail = HW_MARK_PART),
-        EVENT(AT(20), 1, MARK_END, .value = 2, .detail = HW_MARK_PART), EVENT(AT(30), 1, MARK_BEGIN, .value = 1),
-        EVENT(AT(32), 1, MARK_BEGIN, .value = 1, .detail = HW_MARK_PART), EVENT(AT(34), 1, MARK_END, .value = 1, .detail = HW_MARK_PART),
+        EVENT(AT(0), 1, KNOWN, .value = HW_RUNNING), EVENT(AT(10), 1, MARK_BEGIN, .value = 2, .detail = HW_SPAN_PART),
+        EVENT(AT(20), 1, MARK_END, .value = 2, .detail = HW_SPAN_PART), EVENT(AT(30), 1, MARK_BEGIN, .value = 1),
+        EVENT(AT(32), 1, MARK_BEGIN, .value = 1, .detail = HW_SPAN_PART), EVENT(AT(34), 1, MARK_END, .value = 1, .detail = HW_SPAN_PART),
         EVENT(AT(40), 1, MARK_END, .value = 1), EVENT(AT(41), 1, KNOWN, .value = HW_RUNNING),
     };
     read_trace(events, COUNT(events));
@@ -502,9 +502,46 @@ TEST(reading_may_be_given_up_at_any_moment)
     clean_up();
 }
 
+/* A job, and what is marked in it, is one where there are no requests; beside these it is what its thread goes on with. One that the trace
+ * doesn't begin with, and one inside a request, change nothing. */
+TEST(jobs_in_a_server_go_on_beside_its_requests)
+{
+    static const struct hw_trace_event jobs[] = {
+        EVENT(AT(0), 1, KNOWN, .value = HW_RUNNING), EVENT(AT(5), 1, MARK_END, .value = 2, .detail = HW_SPAN_JOB),
+        EVENT(AT(10), 1, MARK_BEGIN, .value = 2, .detail = HW_SPAN_JOB), EVENT(AT(20), 1, MARK_BEGIN, .value = 3),
+        EVENT(AT(30), 1, SUSPENDED), EVENT(AT(5000), 1, READY), EVENT(AT(5000), 1, RESUMED), EVENT(AT(5010), 1, MARK_END, .value = 3),
+        EVENT(AT(5020), 1, MARK_END, .value = 2, .detail = HW_SPAN_JOB), EVENT(AT(5020), 1, MARK_NAME, .value = 3),
+        EVENT(AT(9000), 1, SUSPENDED),
+    }, requests[] = {
+        EVENT(AT(0), 2, RESUMED), EVENT(AT(1), 2, MARK_BEGIN, .value = 1, .detail = HW_SPAN_REQUEST), EVENT(AT(2), 2, MARK_BEGIN, .value = 2),
+        EVENT(AT(3), 2, MARK_END, .value = 2), EVENT(AT(4), 2, MARK_END, .value = 1, .detail = HW_SPAN_REQUEST), EVENT(AT(4), 2, SUSPENDED),
+    };
+    struct hw_trace_event both[COUNT(requests) + COUNT(jobs)];
+    memcpy(both, requests, sizeof(requests));
+    memcpy(both + COUNT(requests), jobs, sizeof(jobs));
+    read_trace(jobs, COUNT(jobs));
+    CHECK_EQUAL(1, work.marked);
+    CHECK_EQUAL(1, work.processes[0].jobs);
+    CHECK_EQUAL(5010 * HW_NS_PER_US, work.requests[0].latency_ns);
+    CHECK_EQUAL(1, work.processes[0].workers);
+    clean_up();
+
+    for (unsigned i = 0; i < COUNT(jobs); i++) both[COUNT(requests) + i].time_ns += AT(10) - AT(0);
+    read_trace(both, COUNT(both));
+    CHECK_EQUAL(1, work.marked);
+    CHECK_EQUAL(0, work.processes[0].jobs);
+    CHECK_EQUAL(3 * HW_NS_PER_US, work.requests[0].latency_ns);
+    CHECK_EQUAL(1, work.processes[0].workers);
+    CHECK_EQUAL(1, work.processes[0].requests);
+    CHECK_EQUAL(1, work.track_count);
+    CHECK(work.tracks[0].requests > 0);
+    clean_up();
+}
+
 TESTS({ "request", a_request_is_what_was_marked_without_its_waits },
       { "queued", how_long_requests_stood_in_a_queue_is_summed_up },
       { "busy", requests_that_overlap_are_busy_from_the_first_begin_to_the_last_end }, { "part", a_part_is_no_request_wherever_it_is },
+      { "jobs", jobs_in_a_server_go_on_beside_its_requests },
       { "alike", marks_of_one_name_nest }, { "alike, dropped", where_events_were_dropped_an_end_is_the_end },
       { "idle", idle_threads_are_those_named_as_one_that_did_requests },
       { "workers", threads_that_work_one_after_another_are_no_larger_pool },
