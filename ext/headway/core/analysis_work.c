@@ -175,7 +175,7 @@ void
 hw_pass_work(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *event)
 {
     struct hw_analysed_thread *thread = &pass->analysis->threads[index];
-    if (event->detail == HW_SPAN_PART) return;
+    if (thread->exited || event->detail == HW_SPAN_PART) return;
     switch (event->kind) {
       case HW_TRACE_MARK_BEGIN: begin(pass, thread, event); break;
       case HW_TRACE_MARK_END: end(pass, thread, event->value); break;

@@ -289,6 +289,33 @@ TEST(jobs_in_a_server_are_not_of_its_pool)
     hw_analysis_free(&analysis);
 }
 
+/* Whatever begins and ends, who is at work is counted once, and in a server from its first request on. */
+TEST(any_marks_are_counted_once)
+{
+    for (unsigned round = 0; round < test_effort(300); round++) {
+        enum { MOST = 300, THREADS = 5 };
+        static struct hw_trace_event events[MOST];
+        uint64_t at_ns = 100;
+        for (unsigned i = 0; i < MOST; i++) {
+            at_ns += test_random(50);
+            bool exits = test_random(100) == 0;
+            enum hw_trace_kind kind = exits ? HW_TRACE_EXITED : test_random(2) ? HW_TRACE_MARK_BEGIN : HW_TRACE_MARK_END;
+            events[i] = (struct hw_trace_event){ .time_ns = at_ns, .thread = (uint32_t)(1 + test_random(THREADS)), .kind = (uint8_t)kind,
+                                                 .value = (uint32_t)(1 + test_random(3)), .detail = (uint8_t)test_random(round % 2 ? 4 : 5) };
+        }
+        analyse_events(events, MOST, false);
+        const struct hw_analysed_process *process = &analysis.processes[0];
+        uint64_t counted_ns = 0;
+        for (unsigned i = 0; i <= HW_AT_WORK_MOST; i++) {
+            counted_ns += process->at_work.time_ns[i];
+            CHECK(i <= THREADS || process->at_work.time_ns[i] == 0);
+        }
+        CHECK_EQUAL(0, process->at_work.threads);
+        CHECK(counted_ns <= at_ns - process->since_work.start_ns, "%" PRIu64, counted_ns);
+        hw_analysis_free(&analysis);
+    }
+}
+
 /* Request 1 of thread 2 waits for 10, then behind thread 1 for 100 in stack 7, 50 in stack 8 and 15 that nobody saw, and is called 5 in the
  * end, as is the next, which waits less; request 2 of thread 3, which lasts to the end of the trace, for 30. What was waited before work began
  * is none of it. */
@@ -322,5 +349,5 @@ TEST(which_work_waited_longest_and_behind_what)
 TESTS(NAMED(work_is_what_outermost_marks_say), NAMED(a_part_is_a_mark_and_no_work), NAMED(what_work_computed_without_the_gvl),
       NAMED(where_work_was_blocked), NAMED(where_work_was_blocked_longest), NAMED(work_was_blocked_and_waited_behind_others_no_longer_than_it_took),
       NAMED(in_which_stacks_work_had_others_wait), NAMED(work_is_blamed_in_all_its_stacks),
-      NAMED(what_came_since_work_began_is_told_apart), NAMED(jobs_in_a_server_are_not_of_its_pool), NAMED(how_many_threads_were_at_work_at_once), NAMED(how_long_work_stood_in_a_queue),
+      NAMED(what_came_since_work_began_is_told_apart), NAMED(jobs_in_a_server_are_not_of_its_pool), NAMED(any_marks_are_counted_once), NAMED(how_many_threads_were_at_work_at_once), NAMED(how_long_work_stood_in_a_queue),
       NAMED(which_work_waited_longest_and_behind_what))

@@ -449,7 +449,8 @@ TEST(any_events_can_be_read)
         for (unsigned i = 0; i < MOST; i++) {
             at_us += test_random(50);
             events[i] = (struct hw_trace_event){ .time_ns = AT(at_us), .thread = (uint32_t)test_random(6),
-                                                 .kind = (uint8_t)(1 + test_random(HW_TRACE_QUEUED)), .value = (uint32_t)test_random(4) };
+                                                 .kind = (uint8_t)(1 + test_random(HW_TRACE_QUEUED)), .value = (uint32_t)test_random(4),
+                                                 .detail = (uint8_t)test_random(round % 2 ? 1 : 5) };
         }
         read_trace(events, MOST);
         uint64_t gvl_ns = 0;
