@@ -171,6 +171,23 @@ class CtlTest < Minitest::Test
     Process.kill(:KILL, pid) && Process.wait(pid) if pid
   end
 
+  def test_a_process_that_ends_as_it_is_asked
+    Dir.mkdir(@sockets, 0o700)
+    UNIXServer.open(File.join(@sockets, "#{Process.pid}.sock")) do |server|
+      thread = Thread.new do
+        loop do
+          client = server.accept
+          client.wait_readable
+          client.close # what it was asked lies there unread: a reset
+        end
+      end
+      client = Headway::Control::Client.new(Process.pid, server.path)
+      assert_match(/process #{Process.pid} has ended/, assert_raises(Headway::Control::ClientError) { client.settings }.message)
+    ensure
+      thread&.kill&.join
+    end
+  end
+
   def test_a_directory_that_must_not_be_trusted
     pid = program(SLEEPING).pid
     File.chmod(0o755, @sockets)

@@ -91,7 +91,7 @@ module Headway
         raise ClientError, answer[:error].to_s if answer[:error]
 
         answer.fetch(name).tap { |told| raise KeyError unless Shape.fits?(told, Shape::ALL.fetch(name)) }
-      rescue Errno::ENOENT, Errno::ECONNREFUSED
+      rescue Errno::ENOENT, Errno::ECONNREFUSED, Errno::ECONNRESET, Errno::EPIPE
         raise ClientError, "process #{@pid} has ended, or doesn't run Headway any more"
       rescue Errno::EACCES, Errno::EPERM
         raise ClientError, "process #{@pid} belongs to another user: ask as that user"

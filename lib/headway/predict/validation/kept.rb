@@ -57,7 +57,7 @@ module Headway
         end
 
         def write(path, text)
-          Draft.write(path) { |draft| File.write(draft, text) }
+          Draft.write(path) { |draft| File.write(draft, text, mode: Draft::NEW) }
         end
       end
     end
