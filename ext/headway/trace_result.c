@@ -108,10 +108,47 @@ process_hash(const struct hw_analysis *analysis, const struct hw_analysed_proces
     return hash;
 }
 
+/* -- stacks -------------------------------------------------------------------------------------------------------------- */
+
+/* The stack's frame ids; the frames themselves go once into their process's Hash. */
+static VALUE
+stack_array(const struct hw_tables *tables, uint32_t id, VALUE frames)
+{
+    const struct hw_trace_stack *stack = hw_tables_stack(tables, id);
+    VALUE ids = rb_ary_new();
+    for (uint32_t i = 0; stack && i < stack->count; i++) {
+        VALUE frame = UINT2NUM(stack->frames[i]);
+        rb_ary_push(ids, frame);
+        if (NIL_P(rb_hash_lookup(frames, frame))) rb_hash_aset(frames, frame, hw_trace_frame(tables, stack->frames[i]));
+    }
+    return ids;
+}
+
+/* [process, the stack's frame ids, ns] */
+static VALUE
+place(const struct hw_analysis *analysis, uint32_t process, uint64_t stack, uint64_t ns, VALUE processes)
+{
+    VALUE frames = rb_hash_aref(rb_ary_entry(processes, process), ID2SYM(rb_intern("frames")));
+    return rb_ary_new_from_args(3, UINT2NUM(process), stack_array(&analysis->processes[process].tables, (uint32_t)stack, frames),
+                                ULL2NUM(ns));
+}
+
+/* All that came to something. */
+static VALUE
+places_array(const struct hw_analysis *analysis, uint32_t process, const struct hw_number_map *sums, VALUE processes)
+{
+    VALUE places = rb_ary_new();
+    for (uint32_t i = 0; i < sums->slots; i++) {
+        if (!sums->keys[i] || sums->values[i] == 0) continue;
+        rb_ary_push(places, place(analysis, process, sums->keys[i] - 1, sums->values[i], processes));
+    }
+    return places;
+}
+
 /* -- threads ------------------------------------------------------------------------------------------------------------- */
 
 static VALUE
-thread_hash(const struct hw_analysis *analysis, const struct hw_analysed_thread *thread)
+thread_hash(const struct hw_analysis *analysis, const struct hw_analysed_thread *thread, VALUE processes)
 {
     const struct hw_analysed_process *process = &analysis->processes[thread->process];
     const struct hw_named_thread *named = hw_tables_thread(&process->tables, thread->number);
@@ -134,6 +171,7 @@ thread_hash(const struct hw_analysis *analysis, const struct hw_analysed_thread 
     hw_set_number(hash, "unassigned", thread->unassigned_ns);
     hw_set(hash, "of_pool", thread->of_pool ? Qtrue : Qfalse);
     hw_set(hash, "waited_for", rb_ary_new());
+    hw_set(hash, "blocked", process->since_work.any ? rb_ary_new() : places_array(analysis, thread->process, &thread->blocked, processes));
     if (analysis->lanes) hw_set(hash, "lane", lane_of(&thread->lane, process, thread->start_ns));
     return hash;
 }
@@ -151,30 +189,16 @@ hand_out(VALUE threads, const struct hw_number_map *caused, VALUE holder)
 }
 
 static VALUE
-threads_array(const struct hw_analysis *analysis)
+threads_array(const struct hw_analysis *analysis, VALUE processes)
 {
     VALUE threads = rb_ary_new();
-    for (uint32_t i = 0; i < analysis->thread_count; i++) rb_ary_push(threads, thread_hash(analysis, &analysis->threads[i]));
+    for (uint32_t i = 0; i < analysis->thread_count; i++) rb_ary_push(threads, thread_hash(analysis, &analysis->threads[i], processes));
     for (uint32_t i = 0; i < analysis->thread_count; i++) hand_out(threads, &analysis->threads[i].caused, UINT2NUM(i));
     for (uint32_t i = 0; i < analysis->process_count; i++) hand_out(threads, &analysis->processes[i].idle_caused, Qnil);
     return threads;
 }
 
 /* -- blame and marks ------------------------------------------------------------------------------------------------------ */
-
-/* The stack's frame ids; the frames themselves go once into their process's Hash. */
-static VALUE
-stack_array(const struct hw_tables *tables, uint32_t id, VALUE frames)
-{
-    const struct hw_trace_stack *stack = hw_tables_stack(tables, id);
-    VALUE ids = rb_ary_new();
-    for (uint32_t i = 0; stack && i < stack->count; i++) {
-        VALUE frame = UINT2NUM(stack->frames[i]);
-        rb_ary_push(ids, frame);
-        if (NIL_P(rb_hash_lookup(frames, frame))) rb_hash_aset(frames, frame, hw_trace_frame(tables, stack->frames[i]));
-    }
-    return ids;
-}
 
 static VALUE
 blames_array(const struct hw_analysis *analysis, VALUE processes)
@@ -203,27 +227,6 @@ marks_array(const struct hw_analysis *analysis)
                                                 mark->instant ? Qnil : ULL2NUM(mark->end_ns)));
     }
     return marks;
-}
-
-/* [process, the stack's frame ids, ns] */
-static VALUE
-place(const struct hw_analysis *analysis, uint32_t process, uint64_t stack, uint64_t ns, VALUE processes)
-{
-    VALUE frames = rb_hash_aref(rb_ary_entry(processes, process), ID2SYM(rb_intern("frames")));
-    return rb_ary_new_from_args(3, UINT2NUM(process), stack_array(&analysis->processes[process].tables, (uint32_t)stack, frames),
-                                ULL2NUM(ns));
-}
-
-/* All that came to something, of a name of work. */
-static VALUE
-places_array(const struct hw_analysis *analysis, uint32_t process, const struct hw_number_map *sums, VALUE processes)
-{
-    VALUE places = rb_ary_new();
-    for (uint32_t i = 0; i < sums->slots; i++) {
-        if (!sums->keys[i] || sums->values[i] == 0) continue;
-        rb_ary_push(places, place(analysis, process, sums->keys[i] - 1, sums->values[i], processes));
-    }
-    return places;
 }
 
 /* [thread, start, time, time running, time ready, places that it waited behind]; nil: there is none */
@@ -274,7 +277,7 @@ hw_trace_result(const struct hw_analysis *analysis)
     }
     for (uint32_t i = 0; i < HW_WAIT_BUCKETS; i++) rb_ary_push(buckets, ULL2NUM(analysis->wait_buckets[i]));
     hw_set(result, "processes", processes);
-    hw_set(result, "threads", threads_array(analysis));
+    hw_set(result, "threads", threads_array(analysis, processes));
     hw_set(result, "wait", durations(&analysis->wait));
     hw_set(result, "hold", durations(&analysis->hold));
     hw_set(result, "wait_buckets", buckets);

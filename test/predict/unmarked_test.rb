@@ -17,6 +17,24 @@ class PredictUnmarkedTest < PredictCase
     assert_match(/no requests are marked/, object["cautions"].first)
   end
 
+  # Four at a lock that each holds for 5 ms: however many there are, no more gets done.
+  def test_without_marks_threads_that_wait_for_a_lock_are_not_surely_better_off_with_more_of_them
+    { "Thread::Mutex#synchronize" => "unsure", "Net::HTTP#get" => "sure" }.each do |call, how_sure|
+      encoder = TraceEncoder.new(policy: "observe").strings(1 => call, 2 => "<cfunc>", 3 => "Cache#fetch", 4 => "app/cache.rb")
+      encoder.frames(1 => [1, 2, 0], 2 => [3, 4, 9]).stacks(1 => [1, 2])
+      (1..4).each { |number| encoder.thread(number, "worker #{number}") }
+      events = 400.times.flat_map do |i|
+        number = 1 + (i % 4)
+        [[ns(5 * i), number, :ready], [ns(5 * i), number, :resumed], [ns(5 * i), number, :blocked, 1], [ns((5 * i) + 1), number, :suspended]]
+      end
+      object = json_of("advise", write(encoder.events(*events).dropped(0, 0).end, "#{how_sure}.headway"), "--cores", "1", "--max-threads", "8")
+
+      assert_equal 8, object.dig("recommended", "threads")
+      said = /\A100 % of the delays are waits for other threads, most of them in `Cache#fetch` \(app\/cache.rb:9\), at `Thread::Mutex#synchronize`: /
+      how_sure == "unsure" ? assert_match(said, object["doubt"]) : refute_match(/waits for other threads/, object["doubt"].to_s)
+    end
+  end
+
   # One after the other, each 2 x 1 ms in 20; between two of them nobody is there for 5.
   def test_without_marks_threads_that_follow_one_another_are_one
     encoder = TraceEncoder.new(policy: "observe")

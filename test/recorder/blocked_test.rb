@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
 require "harness/recorder_test"
+require "headway/report"
 require "socket"
 
-# Where marked work was blocked, when it didn't wait for the GVL.
+# Where marked work was blocked, or without any threads, when they didn't wait for the GVL.
 class BlockedTest < Harness::RecorderTest
   LONG = 0.03 # seconds: from 10 ms on it is looked at
 
@@ -29,6 +30,24 @@ class BlockedTest < Harness::RecorderTest
       assert_equal [["Stalls.asleep", __FILE__]], work.fetch("deep")
       assert_nil work["brief"]
     end
+  end
+
+  def test_without_marks_it_is_told_of_threads
+    lock, held = Mutex.new, Queue.new
+    trace = recorded do
+      holder = Thread.new { lock.synchronize { held << true; sleep 10 * LONG } }
+      held.pop
+      [*Array.new(3) { Thread.new { Stalls.at_a_lock(lock) } }, holder].each(&:join)
+    end
+    frames = trace[:blame][:frames]
+    told = trace[:threads].map { |thread| thread[:blocked].map { |stack| place(frames.values_at(*stack[:frames]))&.first } }
+    assert_equal 3, told.count(["Stalls.at_a_lock"]), told
+    text, markdown = %i[text markdown].map { |form| StringIO.new.tap { |out| Headway::Report.public_send(form, Headway::Trace.open(file), out) }.string }
+    assert_match(/3 threads were blocked at locks for \d+ % of the time, which no policy changes: 100 % of that in `BlockedTest::Stalls.at_a_lock` /, text)
+    assert_match(/^  Where threads were blocked for .*, and how much of their time .*$/, text)
+    [text, markdown].each { |said| assert_match(/ 3 threads(?:: | \| `)BlockedTest::Stalls.at_a_lock .* \(in Thread::Mutex#synchronize\)/, said) }
+    trace = recorded { Headway.mark("work") { nil }; Thread.new { Stalls.asleep }.join }
+    assert_empty trace[:threads].flat_map { |thread| thread[:blocked] }
   end
 
   def test_a_flight_recorder_that_is_dumped_while_it_sleeps_knows_names

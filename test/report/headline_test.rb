@@ -422,6 +422,27 @@ class HeadlineTest < Minitest::Test
                     "#{place}100 % of that in `Pool#take` (app/pool.rb:3); for 4.00 s of it it computed without the GVL."
   end
 
+  # Where nothing is marked a queue, a socket or a sleep may be all that threads are there for.
+  def test_threads_that_were_blocked_at_locks
+    frames = [["Thread::Mutex#synchronize", "<cfunc>", 0], ["Cache#fetch", "/srv/app/cache.rb", 4], ["Monitor#enter", "<cfunc>", 0],
+              ["Thread::Queue#pop", "<cfunc>", 0], ["Pool#run", "/srv/app/pool.rb", 9], ["Thread::Mutex#sleep", "<cfunc>", 0]]
+    frames.map! { |method, file, line| { method: method, file: file, line: line } }
+    said = lambda do |*blocked, **others|
+      threads = blocked.map.with_index { |stacks, i| { name: "worker #{i}", segments: [[:running, 1.0], [:suspended, 9.0]], blocked: stacks } }
+      headline(MadeTrace.new(threads: threads, frames: frames, **others))
+    end
+    locked = [{ frames: [0, 1], s: 6.0 }, { frames: [3, 4], s: 2.0 }]
+
+    assert_operator said[locked, []], :end_with?, " worker 0 was blocked at locks for 60 % of the time, which no policy changes: 100 % of that in `Cache#fetch` (app/cache.rb:4)."
+    assert_operator said[locked, [], [{ frames: [2, 4], s: 4.0 }]], :end_with?,
+                    " 2 threads were blocked at locks for 50 % of the time, which no policy changes: 60 % of that in `Cache#fetch` (app/cache.rb:4)."
+    [[[{ frames: [0, 1], s: 1.9 }]], [[{ frames: [3, 4], s: 9.0 }]], [[{ frames: [5, 4], s: 9.0 }]], [[{ frames: [], s: 9.0 }]], [[{ frames: [99], s: 9.0 }]]].each do |other|
+      refute_match(/blocked at locks/, said[*other])
+    end
+    assert_operator said[[{ frames: [0], s: 9.0 }]], :end_with?, "100 % of that in `Thread::Mutex#synchronize`."
+    refute_match(/blocked at locks/, said[locked, work: [SLOW]])
+  end
+
   # The lock in it is the library's own affair.
   def test_a_wait_in_a_library_for_another_thread_is_told_as_the_library_s
     frames = [["Thread::Mutex#sleep", "<cfunc>", 0], ["MonitorMixin::ConditionVariable#wait", "/usr/lib/ruby/3.4.0/monitor.rb", 107],

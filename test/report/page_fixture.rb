@@ -35,14 +35,14 @@ module Report
 
     # @param segments [Array<Array(Symbol, Numeric)>] state and seconds, in order
     # @return [Integer] the thread's id
-    def thread(name, segments, process: 0, start_s: 0.0, site: "app.rb:1")
+    def thread(name, segments, process: 0, start_s: 0.0, site: "app.rb:1", blocked: [])
       id = data[:threads].size
       spans = spans_of(segments, start_s)
       @spans[id] = { process:, spans: }
       seconds = %i[running ready suspended].to_h { |state| [:"#{state}_s", spans.sum { |at, from, to| at == state ? to - from : 0.0 }] }
       data[:threads] << { id:, process:, number: id + 1, name:, site:, start_s:, end_s: spans.last&.last || start_s, **seconds,
                           wait: distribution(lengths(spans, :ready)), hold: distribution(lengths(spans, :running)),
-                          switches: { voluntary: spans.count { _1.first == :suspended }, preempted: 0 }, waited_for: [] }
+                          switches: { voluntary: spans.count { _1.first == :suspended }, preempted: 0 }, waited_for: [], blocked: }
       lane(:lanes, { thread: id, start_s: }, segments.map { |state, length| [STATES.fetch(state), length] })
       id
     end

@@ -31,11 +31,11 @@ class TraceTest < TraceCase
     assert_equal({ id: 0, process: 0, number: 1, name: "main", site: "", start_s: 0.0, end_s: 0.1, running_s: 0.088,
                    ready_s: 0.012, suspended_s: 0.0, off_cpu_s: 0.0, batch_s: 0.083, wait: durations(0.012), hold: durations(0.06),
                    switches: { voluntary: 0, preempted: 1 },
-                   waited_for: [{ thread: 1, s: 0.01 }, { thread: nil, s: 0.002 }] }, main)
+                   waited_for: [{ thread: 1, s: 0.01 }, { thread: nil, s: 0.002 }], blocked: [] }, main)
     assert_equal({ id: 1, process: 0, number: 2, name: "worker", site: "pool.rb:12", start_s: 0.0, end_s: 0.08,
                    running_s: 0.01, ready_s: 0.041, suspended_s: 0.029, off_cpu_s: 0.0, batch_s: 0.005, wait: durations(0.041), hold: durations(0.01),
                    switches: { voluntary: 1, preempted: 0 },
-                   waited_for: [{ thread: 0, s: 0.04 }, { thread: nil, s: 0.001 }] }, worker)
+                   waited_for: [{ thread: 0, s: 0.04 }, { thread: nil, s: 0.001 }], blocked: [] }, worker)
   end
 
   def test_the_known_traces_blame_and_marks

@@ -27,6 +27,7 @@ hw_analysis_free(struct hw_analysis *analysis)
         hw_durations_free(&thread->hold);
         hw_number_map_free(&thread->caused);
         hw_number_map_free(&thread->blamed);
+        hw_number_map_free(&thread->blocked);
         hw_lane_free(&thread->lane);
     }
     for (uint32_t i = 0; i < analysis->process_count; i++) {

@@ -85,6 +85,7 @@ struct hw_analysed_thread {
     uint32_t ready_place;           /* in the list of ready threads */
     uint64_t sampled_ns;            /* when its stack was last blamed */
     struct hw_number_map blamed;    /* stack -> place in blames */
+    struct hw_number_map blocked;   /* as in hw_analysed_work, while its process has had no work yet */
     uint32_t open_mark;             /* the innermost; 0: none */
     uint32_t folded_marks;          /* open ones inside it that are not kept */
     uint32_t ended_mark;            /* the one that ended last; 0: none, or it isn't kept */

@@ -208,7 +208,12 @@ hw_pass_blocked(struct hw_pass *pass, uint32_t index, uint32_t stack)
 {
     struct hw_analysed_thread *thread = &pass->analysis->threads[index];
     struct hw_thread_work *work = &thread->work;
-    if (work->depth == 0 || thread->state != HW_RUNNING || stack == UINT32_MAX) return;
+    if (thread->state != HW_RUNNING || stack == UINT32_MAX) return;
+    if (!pass->process->since_work.any && thread->away_ns > 0) {
+        add_place(pass, &thread->blocked, stack, thread->away_ns);
+        thread->away_ns = 0;
+    }
+    if (work->depth == 0) return;
     uint64_t held_ns = running_ns(pass, thread) - work->running_ns + thread->time_ns[HW_READY] - work->ready_ns;
     uint64_t away_ns = hw_earlier_ns(thread->away_ns, hw_elapsed_ns(held_ns, pass->now_ns - work->start_ns));
     thread->away_ns = 0;

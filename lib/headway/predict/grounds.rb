@@ -112,7 +112,7 @@ module Headway
 
       # Seen by stacks, whether or not the delays were seen to grow: those beside them may hide it.
       def held_up
-        return if !@workload.marked? || delay_share < MUCH_DELAY
+        return if delay_share < MUCH_DELAY
         return @held_up if defined?(@held_up)
 
         @held_up = Report::HeldUp.by(@workload.paths)

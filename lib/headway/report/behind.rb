@@ -122,14 +122,18 @@ module Headway
       end
 
       # @return [Boolean] whether it was blocked until another thread does something: gives a lock back, or puts something in a queue
-      def for_a_thread?(stack) = FOR_A_THREAD.match?(last_of(stack).to_h[:method].to_s)
+      def for_a_thread?(stack) = FOR_A_THREAD.match?(last_method(stack))
+
+      # @return [String] the one that ran or blocked, be it Ruby's own; empty: not known
+      def last_method(stack) = last_of(stack).to_h[:method].to_s
 
       # @return [String] the method of a frame
       def method_at(frame) = frame ? Labels.method_of(frame) : "unknown code"
 
       private
 
-      def last_of(stack) = @frames[stack[:frames].first]
+      # Nothing of a stack that the trace was cut short before.
+      def last_of(stack) = stack[:frames].first&.then { |index| @frames[index] }
 
       def top(shares, thread)
         what, seconds = shares.max_by(&:last)

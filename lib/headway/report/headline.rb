@@ -4,6 +4,7 @@ require_relative "labels"
 require_relative "behind"
 require_relative "busy"
 require_relative "elsewhere"
+require_relative "locks"
 require_relative "pool"
 require_relative "remedy"
 require_relative "stalls"
@@ -62,7 +63,7 @@ module Headway
         return "The trace is empty: no thread was seen while it was recorded." if @threads.empty?
 
         waits = waiting
-        besides = [Elsewhere.sentence(@work, @behind), pool]
+        besides = [@work.any? ? Elsewhere.sentence(@work, @behind) : Locks.sentence(@threads, @behind, @labels), pool]
         of_work = @complaint == :slight ? [*besides, waits] : [waits, (full if @complaint), *besides]
         [*of_work, processor_time, @stalls.sentence, collecting].compact.join(" ")
       end

@@ -4,7 +4,7 @@ require_relative "document"
 
 module Headway
   module Report
-    # How much of what requests wait for is other threads, by the stacks of those that were blocked. A lock, or a pool that is used up,
+    # How much of what requests, or without any threads, wait for is other threads, by the stacks of those that were blocked. A lock, or a pool that is used up,
     # takes no more of them at a time however many threads there are.
     class HeldUp
       # Of requests' time: with less of it what becomes of it doesn't decide.
@@ -21,22 +21,24 @@ module Headway
 
       # @param data [Hash] as {Document#to_h} returns it
       def initialize(data)
-        @work = data[:work]
+        @rows = data[:work].any? ? data[:work] : data[:threads].map { |thread| { **thread, total_s: lived(thread) } }
         @behind = Behind.new(data)
       end
 
       # @return [String, nil]
       def to_s
-        stacks = @work.flat_map { |kind| kind[:blocked].select { |stack| @behind.for_a_thread?(stack) } }
+        stacks = @rows.flat_map { |row| row[:blocked].select { |stack| @behind.for_a_thread?(stack) } }
         waited_s = seconds(stacks)
-        return if waited_s.zero? || waited_s < MUCH * @work.sum { |kind| kind[:total_s] }
+        return if waited_s.zero? || waited_s < MUCH * @rows.sum { |row| row[:total_s] }
 
-        share = waited_s / @work.sum { |kind| Elsewhere.seconds(kind) }
+        share = waited_s / @rows.sum { |row| Elsewhere.seconds(row) }
         "#{Summary::Text.percent([share, 1.0].min)} of the delays are waits for other threads, most of them in #{most(stacks)}: " \
           "where that is a lock or a pool of connections, more threads gain nothing"
       end
 
       private
+
+      def lived(thread) = thread.values_at(:running_s, :ready_s, :suspended_s).sum
 
       def seconds(stacks) = stacks.sum { |stack| stack[:s] }
 

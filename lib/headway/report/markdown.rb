@@ -57,8 +57,8 @@ module Headway
         rows = @rows.blocked
         return [] if rows.empty?
 
-        table(["work", "where it was blocked for 10 ms and longer", "time", "share of that without the GVL"],
-              rows.map { |row| [code(row[:work]), code(row[:line]), time(row[:time]), percent(row[:share])] }, words: 2)
+        table([@rows.work? ? "work" : "thread", "where it was blocked for 10 ms and longer", "time", "share of that without the GVL"],
+              rows.map { |row| [@rows.work? ? code(row[:who]) : plain(row[:who]), code(row[:line]), time(row[:time]), percent(row[:share])] }, words: 2)
       end
 
       def threads

@@ -93,19 +93,36 @@ module Headway
         end
       end
 
-      # @return [Array<Hash>] the lines of the program in which work was blocked, and what they were calling: :line, :work, :time, and :share of
-      #   what that work spent without the GVL
+      # @return [Array<Hash>] the lines of the program in which work was blocked, or without any threads, and what they were calling: :line, :who,
+      #   :time, and :share of what that work, or these threads, spent without the GVL
       def blocked
-        rows = @data[:work].flat_map do |kind|
-          longest(called_by_line(kind[:blocked]) { |stack| stack[:s] }) do |_, time|
-            { work: name_of(kind), share: [time / Elsewhere.seconds(kind), 1.0].min }
-          end
-        end
+        rows = work? ? blocked_work : blocked_threads
         least = MINOR * (rows.map { |row| row[:time] }.max || 0.0)
         rows.select { |row| row[:time] >= least }.max_by(MOST_METHODS) { |row| row[:time] }
       end
 
+      # @return [Boolean] whether anything is marked
+      def work? = @data[:work].any?
+
       private
+
+      def blocked_work
+        @data[:work].flat_map do |kind|
+          longest(called_by_line(kind[:blocked]) { |stack| stack[:s] }) do |_, time|
+            { who: name_of(kind), share: [time / Elsewhere.seconds(kind), 1.0].min }
+          end
+        end
+      end
+
+      # Pools have dozens of them, alike.
+      def blocked_threads
+        blocked = @data[:threads].to_h { |thread| [thread, called_by_line(thread[:blocked]) { |stack| stack[:s] }] }
+        longest(called_by_line(blocked.keys.flat_map { |thread| thread[:blocked] }) { |stack| stack[:s] }) do |line, time|
+          threads = blocked.filter_map { |thread, lines| thread if lines.key?(line) }
+          who = threads.one? ? @labels.thread(threads.first[:id]) : "#{threads.size} threads"
+          { who: who, share: [time / threads.sum { |thread| thread[:suspended_s] }, 1.0].min }
+        end
+      end
 
       # @yieldreturn [Float] a stack's seconds
       # @return [Hash] of each line the methods it was in, with their times; "": none but its own

@@ -62,8 +62,9 @@ module Headway
       end
 
       def blocked
-        list("Where work was blocked for 10 ms and longer, and how much of its time without the GVL that is", @rows.blocked) do |row|
-          [time(row[:time]), percent(row[:share]), text("#{row[:work]}: #{row[:line]}", 120)]
+        what, whose = @rows.work? ? ["work was", "its"] : ["threads were", "their"]
+        list("Where #{what} blocked for 10 ms and longer, and how much of #{whose} time without the GVL that is", @rows.blocked) do |row|
+          [time(row[:time]), percent(row[:share]), text("#{row[:who]}: #{row[:line]}", 120)]
         end
       end
 

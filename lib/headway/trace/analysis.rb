@@ -29,11 +29,11 @@ module Headway
       def to_h
         blame = Blame.new(@raw)
         work = work(blame)
+        threads = @raw[:threads].each_index.map { |id| thread(id, blame) }
         { headway: @processes.first[:headway], schema: SCHEMA, wall_s: wall_s,
           processes: @processes.each_index.map { |id| process(id) },
           totals: totals, wait_histogram: wait_histogram,
-          threads: @raw[:threads].each_index.map { |id| thread(id) },
-          blame: blame.to_h, gc: gc, marks: marks, marks_folded: @raw[:marks_folded], work: work }
+          threads: threads, blame: blame.to_h, gc: gc, marks: marks, marks_folded: @raw[:marks_folded], work: work }
       end
 
       def lanes
@@ -149,7 +149,7 @@ module Headway
         end
       end
 
-      def thread(id)
+      def thread(id, blame)
         raw = @raw[:threads][id]
         process = raw[:process]
         { id: id, process: process, number: raw[:number], name: raw[:name], site: raw[:site],
@@ -157,7 +157,7 @@ module Headway
           running_s: seconds(raw[:running]), ready_s: seconds(raw[:ready]), suspended_s: seconds(raw[:suspended]),
           off_cpu_s: seconds(raw[:off_cpu]), batch_s: seconds(raw[:batch]),
           wait: durations(raw[:wait]), hold: durations(raw[:hold]), switches: raw.slice(:voluntary, :preempted),
-          waited_for: waited_for(raw) }
+          waited_for: waited_for(raw), blocked: blame.places(raw[:blocked]).first(MOST_BLOCKED) }
       end
 
       def waited_for(raw)
@@ -179,7 +179,7 @@ module Headway
         end
       end
 
-      # Stacks of one name of work in which it was blocked: the rest is little, and each has dozens of frames. Those in which it is blamed,
+      # Stacks of one name of work, or of a thread, in which it was blocked: the rest is little, and each has dozens of frames. Those in which it is blamed,
       # which its threads have anyway, are all there: of each line it is asked how much of its weight is that work's.
       MOST_BLOCKED = 50
       private_constant :MOST_BLOCKED

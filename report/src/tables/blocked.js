@@ -1,39 +1,54 @@
-// Where work was blocked: the line of the program's own that each stack was in, and the call in it that blocked.
+// Where work was blocked, or without any threads: the line of the program's own that each stack was in, and the call in it that blocked.
 
 import { element } from "../dom.js"
-import { duration, percent } from "../format.js"
+import { count, duration, percent } from "../format.js"
 import { leafOf, lineOf, ownOf } from "../stack.js"
 import { table } from "./table.js"
 
 // Nothing where nothing was.
-export function blockedTable(trace) {
-  const frames = trace.data.blame?.frames ?? []
-  const rows = (trace.data.work ?? []).flatMap((work) => rowsOf(work, frames))
+export function blockedWork(trace) {
+  return blockedTable("Where work was blocked", "Work", trace.data.work.flatMap((work) => linesOf([work], trace)), ([work]) => work.name)
+}
+
+// Pools have dozens of them, alike.
+export function blockedThreads(trace) {
+  return blockedTable("Where threads were blocked", "Thread", linesOf(trace.threads, trace),
+    (threads) => (threads.length === 1 ? trace.nameOf(threads[0]) : `${count(threads.length)} threads`))
+}
+
+function blockedTable(name, title, rows, nameOf) {
   if (!rows.length) return null
   return table({
-    name: "Where work was blocked", rows, sortBy: "Blocked",
+    name, rows, sortBy: "Blocked",
     columns: [
-      { title: "Work", text: true, class: "name", value: ({ work }) => work.name, show: (name) => name || element("span", { class: "faint" }, "no name") },
+      { title, text: true, class: "name", value: ({ owners }) => nameOf(owners), show: (value) => value || element("span", { class: "faint" }, "no name") },
       { title: "Blocked in", text: true, class: "code", value: ({ frame }) => frame.method ?? "",
         show: (method, { call }) => element("span", {}, method, call && element("span", { class: "faint" }, ` at ${call}`)) },
       { title: "Line", text: true, class: "path", value: ({ frame }) => lineOf(frame) },
       { title: "Blocked", value: (row) => row.seconds, show: (value) => duration(value), help: "for 10 ms and longer at a time" },
-      { title: "Of its time without the GVL", value: share, show: (value) => percent(value), share, bar: "suspended" },
+      { title: "Of the time without the GVL", value: share, show: (value) => percent(value), share, bar: "suspended" },
     ],
   })
 }
 
-const share = ({ work, seconds }) => Math.min(seconds / Math.max(work.total_s - work.running_s - work.ready_s, seconds), 1)
+const away = ({ suspended_s, total_s, running_s, ready_s }) => suspended_s ?? total_s - running_s - ready_s
+const share = ({ owners, seconds }) => Math.min(seconds / Math.max(owners.reduce((sum, owner) => sum + away(owner), 0), seconds), 1)
 
-function rowsOf(work, frames) {
+function linesOf(owners, { data }) {
+  const frames = data.blame?.frames ?? []
   const rows = new Map()
-  for (const { frames: stack, s } of work.blocked ?? []) { // the longest first, whose call is told
+  for (const { owner, frames: stack, s } of longestFirst(owners)) { // whose call is told
     const own = ownOf(stack, frames)
     const frame = frames[own]
     if (!frame) continue
-    const row = rows.get(own) ?? { work, frame, seconds: 0, call: own === stack[0] ? null : frames[leafOf(stack, own, frames)]?.method }
+    const row = rows.get(own) ?? { frame, seconds: 0, owners: [], call: own === stack[0] ? null : frames[leafOf(stack, own, frames)]?.method }
     row.seconds += s
+    if (!row.owners.includes(owner)) row.owners.push(owner)
     rows.set(own, row)
   }
   return [...rows.values()]
+}
+
+function longestFirst(owners) {
+  return owners.flatMap((owner) => (owner.blocked ?? []).map((stack) => ({ owner, ...stack }))).sort((one, other) => other.s - one.s)
 }

@@ -1,7 +1,8 @@
-// All threads in figures.
+// All threads in figures, and where nothing is marked where they were blocked.
 
-import { byId } from "../dom.js"
+import { byId, element } from "../dom.js"
 import { count, duration, percent } from "../format.js"
+import { blockedThreads } from "./blocked.js"
 import { table, threadLink } from "./table.js"
 
 const alive = (thread) => thread.running_s + thread.ready_s + thread.suspended_s
@@ -26,4 +27,6 @@ export function showThreads(trace, timeline) {
       { title: "Created at", text: true, class: "path", value: (row) => row.site ?? "", show: (site) => site || "–" },
     ],
   }))
+  const blocked = blockedThreads(trace)
+  if (blocked) byId("threads").append(element("h3", {}, "Where they were blocked"), blocked)
 }

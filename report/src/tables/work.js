@@ -2,7 +2,7 @@
 
 import { byId, element } from "../dom.js"
 import { count, duration } from "../format.js"
-import { blockedTable } from "./blocked.js"
+import { blockedWork } from "./blocked.js"
 import { waitedTable } from "./waited.js"
 import { table } from "./table.js"
 
@@ -26,6 +26,6 @@ export function showWork(trace, timeline) {
   }))
   const waited = waitedTable(trace, timeline)
   if (waited) byId("work").append(element("h3", {}, "Of each kind the one that waited longest for the GVL"), waited)
-  const blocked = blockedTable(trace)
+  const blocked = blockedWork(trace)
   if (blocked) byId("work").append(element("h3", {}, "Where it was blocked"), blocked)
 }

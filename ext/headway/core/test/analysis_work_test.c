@@ -97,6 +97,25 @@ TEST(where_work_was_blocked)
     hw_analysis_free(&analysis);
 }
 
+/* Thread 1 for 20 and 10 in stack 4, 30 in 5, said twice, and thread 2 in 6 before the first mark; what comes later is its work's, or idle. */
+TEST(where_threads_were_blocked_before_there_was_work)
+{
+    ANALYSE(EVENT(90, 1, RESUMED), EVENT(90, 1, BLOCKED, .value = 3), EVENT(100, 1, SUSPENDED), EVENT(120, 1, READY), EVENT(125, 1, RESUMED),
+            EVENT(125, 1, BLOCKED, .value = 4), EVENT(130, 1, SUSPENDED), EVENT(160, 1, RESUMED), EVENT(161, 1, BLOCKED, .value = 5),
+            EVENT(161, 1, BLOCKED, .value = 5), EVENT(170, 1, SUSPENDED), EVENT(180, 1, RESUMED), EVENT(181, 1, BLOCKED, .value = 4),
+            EVENT(190, 2, RESUMED), EVENT(200, 2, SUSPENDED), EVENT(300, 2, RESUMED), EVENT(301, 2, BLOCKED, .value = 6),
+            EVENT(310, 2, MARK_BEGIN, .value = 1), EVENT(320, 2, SUSPENDED), EVENT(400, 2, RESUMED), EVENT(400, 2, BLOCKED, .value = 7),
+            EVENT(410, 2, SUSPENDED), EVENT(500, 1, RESUMED), EVENT(501, 1, BLOCKED, .value = 4));
+    const struct hw_number_map *one = &numbered(1)->blocked, *two = &numbered(2)->blocked;
+    CHECK(hw_number_map_find(one, 3) == NULL);
+    CHECK_EQUAL(20 + 10, *hw_number_map_find(one, 4));
+    CHECK_EQUAL(30, *hw_number_map_find(one, 5));
+    CHECK_EQUAL(100, *hw_number_map_find(two, 6));
+    CHECK(hw_number_map_find(two, 7) == NULL);
+    CHECK_EQUAL(80, *hw_number_map_find(&analysis.works[0].blocked, 7));
+    hw_analysis_free(&analysis);
+}
+
 /* One after the other, each in another stack, one of them for long; the 17th takes the place of the shortest. */
 TEST(where_work_was_blocked_longest)
 {
@@ -347,7 +366,7 @@ TEST(which_work_waited_longest_and_behind_what)
 }
 
 TESTS(NAMED(work_is_what_outermost_marks_say), NAMED(a_part_is_a_mark_and_no_work), NAMED(what_work_computed_without_the_gvl),
-      NAMED(where_work_was_blocked), NAMED(where_work_was_blocked_longest), NAMED(work_was_blocked_and_waited_behind_others_no_longer_than_it_took),
+      NAMED(where_work_was_blocked), NAMED(where_threads_were_blocked_before_there_was_work), NAMED(where_work_was_blocked_longest), NAMED(work_was_blocked_and_waited_behind_others_no_longer_than_it_took),
       NAMED(in_which_stacks_work_had_others_wait), NAMED(work_is_blamed_in_all_its_stacks),
       NAMED(what_came_since_work_began_is_told_apart), NAMED(jobs_in_a_server_are_not_of_its_pool), NAMED(any_marks_are_counted_once), NAMED(how_many_threads_were_at_work_at_once), NAMED(how_long_work_stood_in_a_queue),
       NAMED(which_work_waited_longest_and_behind_what))

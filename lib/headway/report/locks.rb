@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require_relative "labels"
+
+module Headway
+  module Report
+    # What no blame tells of, where nothing is marked: threads that wait for a lock. What else they wait for, a queue or a socket, say, may be
+    # all that they are there for.
+    module Locks
+      AT_A_LOCK = /\A(?:Thread::Mutex#(?:lock|synchronize)|Monitor#(?:mon_)?(?:enter|synchronize))\z/.freeze
+      # Of the time that such threads lived, from here on it is worth a sentence.
+      MUCH = 0.2
+      FROM_S = 0.1
+      private_constant :AT_A_LOCK, :MUCH, :FROM_S
+
+      class << self
+        # @param threads [Array<Hash>] rows of the trace's, where it has no work
+        # @param behind [Behind] that knows frames
+        # @param labels [Labels]
+        # @return [String, nil] nil: it isn't much
+        def sentence(threads, behind, labels)
+          waits = threads.to_h { |thread| [thread, thread[:blocked].select { |stack| AT_A_LOCK.match?(behind.last_method(stack)) }] }
+          waits.reject! { |_, stacks| stacks.empty? }
+          stacks = waits.values.flatten
+          lived_s = waits.keys.sum { |thread| thread.values_at(:running_s, :ready_s, :suspended_s).sum }
+          return if sum(stacks) < [FROM_S, MUCH * lived_s].max
+
+          "#{who(waits.keys, labels)} blocked at locks for #{Summary::Text.percent(sum(stacks) / lived_s)} of the time, which no policy changes: " \
+            "#{share_of_most(stacks, behind)}."
+        end
+
+        private
+
+        def who(threads, labels) = threads.one? ? "#{labels.thread(threads.first[:id])} was" : "#{threads.size} threads were"
+
+        def share_of_most(stacks, behind)
+          method, most = stacks.group_by { |stack| behind.method_at(behind.telling(stack)) }.max_by { |_, same| sum(same) }
+          place = Labels.place(behind.telling(most.first).to_h)
+          "#{Summary::Text.percent(sum(most) / sum(stacks))} of that in #{Labels.code(method, place.empty? ? nil : place)}"
+        end
+
+        def sum(stacks) = stacks.sum { |stack| stack[:s] }
+      end
+    end
+    private_constant :Locks
+  end
+end
