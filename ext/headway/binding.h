@@ -105,7 +105,7 @@ VALUE hw_account_array(const uint64_t *time_ns); /* [running_s, ready_s, suspend
 
 /* work.c */
 void hw_work_init(VALUE native);
-bool hw_work_under_way(void); /* whether the current thread is at some */
+bool hw_work_under_way(void); /* whether the current thread is at some, and a span that begins now is part of it */
 uint64_t hw_work_queued_ns(VALUE work); /* UINT64_MAX: not known */
 void hw_work_times(VALUE work, uint64_t *time_ns); /* what each state took of it, as it was seen last */
 

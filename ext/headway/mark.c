@@ -9,6 +9,7 @@ static struct hw_recorder *const recorder = &hw_runtime.recorder;
 
 struct mark {
     uint32_t thread, name;
+    uint8_t span;
     uint64_t session;
 };
 
@@ -52,6 +53,13 @@ name_number(VALUE name)
     return number;
 }
 
+/* In a work it is a part of it, whether or not the recording has that, which may have begun in the middle of it. */
+static enum hw_span
+span_here(enum hw_span alone)
+{
+    return hw_work_under_way() ? HW_SPAN_PART : alone;
+}
+
 static VALUE
 yield_mark(VALUE unused)
 {
@@ -62,7 +70,8 @@ static VALUE
 end_mark(VALUE data)
 {
     const struct mark *mark = (const struct mark *)data;
-    if (recorder->session == mark->session) hw_feed_aside(&hw_runtime, HW_TRACE_MARK_END, mark->thread, mark->name, hw_now_ns());
+    if (recorder->session != mark->session) return Qnil;
+    hw_feed_span(&hw_runtime, HW_TRACE_MARK_END, mark->thread, mark->name, mark->span, hw_now_ns());
     return Qnil;
 }
 
@@ -76,9 +85,14 @@ mark(VALUE self, VALUE name)
 
     uint64_t now = hw_now_ns();
     hw_definitions_refresh(now);
-    struct mark mark = { record->number, name_number(name), recorder->session };
-    hw_feed_aside(&hw_runtime, block ? HW_TRACE_MARK_BEGIN : HW_TRACE_MARK, mark.thread, mark.name, hw_now_ns());
-    return block ? rb_ensure(yield_mark, Qnil, end_mark, (VALUE)&mark) : Qnil;
+    struct mark mark = { record->number, name_number(name), HW_SPAN_MARK, recorder->session };
+    if (!block) {
+        hw_feed_aside(&hw_runtime, HW_TRACE_MARK, mark.thread, mark.name, hw_now_ns());
+        return Qnil;
+    }
+    mark.span = span_here(HW_SPAN_MARK);
+    hw_feed_span(&hw_runtime, HW_TRACE_MARK_BEGIN, mark.thread, mark.name, mark.span, hw_now_ns());
+    return rb_ensure(yield_mark, Qnil, end_mark, (VALUE)&mark);
 }
 
 /* In one Integer: the recording's number (as much of it as there is room for), the thread's, what the span is, the name's. */
@@ -102,14 +116,14 @@ hw_begin_span(VALUE name, enum hw_span span)
 static VALUE
 begin_request(VALUE self, VALUE name)
 {
-    return hw_begin_span(name, hw_work_under_way() ? HW_SPAN_MARK : HW_SPAN_REQUEST);
+    return hw_begin_span(name, span_here(HW_SPAN_REQUEST));
 }
 
 /* Native.begin_job(name) -> the same */
 static VALUE
 begin_job(VALUE self, VALUE name)
 {
-    return hw_begin_span(name, hw_work_under_way() ? HW_SPAN_MARK : HW_SPAN_JOB);
+    return hw_begin_span(name, span_here(HW_SPAN_JOB));
 }
 
 /* Native.begin_part(name) -> the same, of a span that is no work of its own */
@@ -153,7 +167,7 @@ hw_end_span(VALUE begun, VALUE name)
     if (number != begun_name) hw_feed_aside(&hw_runtime, HW_TRACE_MARK_NAME, thread, number, hw_now_ns());
 }
 
-/* Native.end_mark(what begin_mark returned, a better name or nil), on any thread */
+/* Native.end_mark(what one of these returned, a better name or nil), on any thread */
 static VALUE
 end_begun_mark(VALUE self, VALUE begun, VALUE name)
 {

@@ -60,10 +60,18 @@ current(VALUE class)
     return rb_typeddata_is_kind_of(self, &work_type) && !work_of(self)->finished ? self : Qnil;
 }
 
+/* Whether what is done in it is a part of it. Of one that began before the accounts did, in the process that forked this one, say, nothing is
+ * known here; nor is it in which of the fibers that share a thread something is done. */
+static bool
+has_parts(VALUE self)
+{
+    return !NIL_P(self) && !work_of(self)->shared && work_of(self)->started_ns >= hw_runtime.started_ns;
+}
+
 bool
 hw_work_under_way(void)
 {
-    return !NIL_P(current(Qnil));
+    return has_parts(current(Qnil));
 }
 
 static bool
@@ -89,7 +97,7 @@ begin_span(VALUE self, struct work *work, VALUE before)
     if (work->kind == request && !NIL_P(before) && work_of(before)->kind == request) end_span(work_of(before));
     VALUE name = work->name;
     if (NIL_P(name)) name = rb_block_given_p() ? rb_yield_values(0) : work->kind;
-    enum hw_span span = !NIL_P(work->outer) ? HW_SPAN_MARK : work->kind == job ? HW_SPAN_JOB : HW_SPAN_REQUEST;
+    enum hw_span span = has_parts(work->outer) ? HW_SPAN_PART : work->kind == job ? HW_SPAN_JOB : HW_SPAN_REQUEST;
     RB_OBJ_WRITE(self, &work->span, hw_begin_span(name, span));
 }
 

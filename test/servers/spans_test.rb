@@ -103,6 +103,24 @@ class SpansTest < Minitest::Test
     assert_equal 3, trace[:processes].first[:pool][:threads]
   end
 
+  def test_what_is_done_in_a_job_that_began_before_the_recording_is_no_work_of_its_own
+    Headway.start(policy: :observe)
+    batch = Headway::Work.start(:job, "Batch")
+    trace, workload = recorded do
+      3.times do
+        Headway::Work.start(:job, "Mail").finish
+        Headway.mark("step") { sleep 0.001 }
+        Headway::Native.end_mark(Headway::Native.begin_job("perform Mail"), nil)
+      end
+      Thread.new { 5.times { Headway::Work.start(:request, "GET /").tap { sleep 0.001 }.finish } }.join
+      batch.finish
+      Headway.mark("after") { sleep 0.001 }
+    end
+    assert_equal [["GET /", "request", 5], ["after", nil, 1]], trace[:work].map { |work| work.values_at(:name, :kind, :count) }.sort_by(&:first)
+    assert_equal [["GET /", 5], ["after", 1]], workload.kinds.map { |kind| [kind.name, kind.count] }.sort
+    assert_equal 9 + 5 + 1, trace[:marks].size, "marks they are all the same"
+  end
+
   def test_a_recording_tells_how_long_works_stood_in_a_queue
     trace, = recorded do
       [0.5, 2, nil, 0].each do |queued|

@@ -35,8 +35,8 @@ enum hw_trace_kind {
 #undef EACH
 };
 
-/* What a span is. A part, as a query is, is never work of its own: not even where what it is part of isn't marked or was begun before the
- * trace. Requests and jobs are such as aren't part of one another; those that are, and all that the program marks itself, are marks. */
+/* What a span is. A part, as a query is and whatever is done in a request or a job, is never work of its own: not even where what it is part
+ * of isn't marked or was begun before the trace. What the program marks itself elsewhere is a mark. */
 enum hw_span { HW_SPAN_MARK, HW_SPAN_PART, HW_SPAN_REQUEST, HW_SPAN_JOB };
 
 struct hw_trace_event {
