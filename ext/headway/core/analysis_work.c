@@ -78,7 +78,8 @@ change_at_work(struct hw_pass *pass, int by)
     at_work->threads += (uint32_t)by;
 }
 
-/* Jobs in a server, done beside its requests, aren't what these wait for a thread for: what was counted until the first of them is gone. */
+/* Jobs in a server, done beside its requests, aren't what these wait for a thread for: what was counted until the first of them is gone, but
+ * for marks under way, in which the request may be. */
 static void
 serve(struct hw_pass *pass)
 {
@@ -87,7 +88,9 @@ serve(struct hw_pass *pass)
     process->queued = (struct hw_queued){ 0 };
     for (uint32_t i = 0; i < pass->analysis->thread_count; i++) {
         struct hw_analysed_thread *thread = &pass->analysis->threads[i];
-        if (thread->process == pass->analysis->process_count - 1) thread->of_pool = thread->work.of_pool = false;
+        if (thread->process != pass->analysis->process_count - 1) continue;
+        thread->of_pool = thread->work.of_pool = thread->work.depth > 0 && thread->work.span != HW_SPAN_JOB;
+        process->at_work.threads += thread->of_pool;
     }
 }
 
@@ -130,6 +133,7 @@ begin(struct hw_pass *pass, struct hw_analysed_thread *thread, const struct hw_t
 {
     struct hw_thread_work *work = &thread->work;
     struct hw_at_work *at_work = &pass->process->at_work;
+    if (event->detail == HW_SPAN_REQUEST && !at_work->serves) serve(pass);
     if (work->depth > 0) {
         work->depth += work->string == event->value;
         return;
@@ -139,7 +143,6 @@ begin(struct hw_pass *pass, struct hw_analysed_thread *thread, const struct hw_t
         pass->process->since_work = (struct hw_since_work){ .any = true, .start_ns = pass->now_ns };
         at_work->since_ns = pass->now_ns;
     }
-    if (event->detail == HW_SPAN_REQUEST && !at_work->serves) serve(pass);
     bool of_pool = !at_work->serves || event->detail != HW_SPAN_JOB;
     if (of_pool) {
         change_at_work(pass, 1);

@@ -306,6 +306,17 @@ TEST(jobs_in_a_server_are_not_of_its_pool)
     CHECK_EQUAL(1, analysis.processes[0].queued.count);
     CHECK(numbered(2)->of_pool);
     hw_analysis_free(&analysis);
+
+    /* The program's own marks, 3, are around all requests, of thread 1 and 3: both count. */
+    ANALYSE(EVENT(90, 3, RESUMED), EVENT(100, 3, MARK_BEGIN, .value = 3), EVENT(110, 3, SUSPENDED), EVENT(120, 1, RESUMED),
+            EVENT(150, 1, MARK_BEGIN, .value = 3), EVENT(200, 1, MARK_BEGIN, .value = 1, .detail = HW_SPAN_REQUEST),
+            EVENT(300, 1, MARK_END, .value = 1, .detail = HW_SPAN_REQUEST), EVENT(400, 1, MARK_END, .value = 3), EVENT(410, 1, SUSPENDED),
+            EVENT(420, 2, RESUMED), EVENT(450, 2, MARK_BEGIN, .value = 2, .detail = HW_SPAN_JOB), EVENT(470, 2, SUSPENDED),
+            EVENT(480, 3, RESUMED), EVENT(500, 3, MARK_END, .value = 3), EVENT(510, 3, SUSPENDED), EVENT(600, 2, KNOWN));
+    CHECK_EQUAL(200, analysis.processes[0].at_work.time_ns[2]);
+    CHECK_EQUAL(100, analysis.processes[0].at_work.time_ns[1]);
+    CHECK(numbered(1)->of_pool && !numbered(2)->of_pool && numbered(3)->of_pool);
+    hw_analysis_free(&analysis);
 }
 
 /* Whatever begins and ends, who is at work is counted once, and in a server from its first request on. */
