@@ -224,6 +224,21 @@ class TraceTest < TraceCase
                  trace_of(known_trace, other.end).to_h[:work].map { |work| work.values_at(:name, :kind, :count, :total_s, :running_s, :ready_s) }
   end
 
+  # Thread 1's second request ends among what was dropped, thread 2's first job and an inner mark of thread 3.
+  def test_work_whose_end_was_dropped_hides_none_that_comes_after_it
+    encoder = TraceEncoder.new.strings(1 => "GET /", 2 => "GET /other", 3 => "Report", 4 => "mark")
+    encoder.events([ms(0), 1, :mark_begin, 1, :request], [ms(1), 1, :mark_end, 1, :request], [ms(2), 1, :mark_begin, 1, :request],
+                   [ms(2), 2, :mark_begin, 3, :job], [ms(2), 3, :mark_begin, 4], [ms(3), 3, :mark_begin, 4]).dropped(3, 0)
+    encoder.events(*Array.new(5) do |number|
+      at = 10 + 10 * number
+      [[ms(at), 1, :mark_begin, 2, :request], [ms(at), 2, :mark_begin, 3, :job], [ms(at + 2), 1, :mark_end, 2, :request],
+       [ms(at + 2), 2, :mark_end, 3, :job], [ms(at + 3), 3, :mark_end, 4], [ms(at + 3), 3, :mark_begin, 4]]
+    end.flatten(1))
+    trace = trace_of(encoder.end).to_h
+    assert_equal({ "GET /" => 1, "GET /other" => 5, "Report" => 5, "mark" => 6 }, trace[:work].to_h { |work| work.values_at(:name, :count) })
+    assert_equal [0.01] * 2, trace[:work].select { |work| ["GET /other", "Report"].include?(work[:name]) }.map { |work| work[:total_s].round(6) }
+  end
+
   def test_without_work_nothing_came_since_it_began
     idle = TraceEncoder.new.events([ms(0), 3, :resumed], [ms(9), 3, :suspended]).end
 

@@ -128,12 +128,25 @@ finish(struct hw_pass *pass, struct hw_analysed_thread *thread, uint64_t running
     queued->max_ns = hw_later_ns(queued->max_ns, work->queued_ns);
 }
 
+/* A request is in no other, nor a job in a job: where ends may be among the events that were dropped, the one that is thought to be under way
+ * is over. Since when nobody knows: it isn't counted. */
+static void
+give_up_if_its_end_was_dropped(struct hw_pass *pass, struct hw_thread_work *work, const struct hw_trace_event *next)
+{
+    bool over = next->detail == HW_SPAN_REQUEST || (next->detail == HW_SPAN_JOB && work->span == HW_SPAN_JOB);
+    if (work->depth == 0 || pass->process->dropped == 0 || !over || work->span == HW_SPAN_MARK) return;
+    work->depth = 0;
+    work->settled = true;
+    if (work->of_pool) change_at_work(pass, -1);
+}
+
 static void
 begin(struct hw_pass *pass, struct hw_analysed_thread *thread, const struct hw_trace_event *event)
 {
     struct hw_thread_work *work = &thread->work;
     struct hw_at_work *at_work = &pass->process->at_work;
     if (event->detail == HW_SPAN_REQUEST && !at_work->serves) serve(pass);
+    give_up_if_its_end_was_dropped(pass, work, event);
     if (work->depth > 0) {
         work->depth += work->string == event->value;
         return;
@@ -160,7 +173,9 @@ end(struct hw_pass *pass, struct hw_analysed_thread *thread, uint32_t string)
 {
     struct hw_thread_work *work = &thread->work;
     work->done = false; /* if it was: another mark ended since */
-    if (work->depth > 0 && work->string == string && --work->depth == 0) finish(pass, thread, running_ns(pass, thread));
+    if (work->depth == 0 || work->string != string) return;
+    if (pass->process->dropped > 0) work->depth = 1; /* as in workload_threads.c: the end of one inside it may have been, or its own */
+    if (--work->depth == 0) finish(pass, thread, running_ns(pass, thread));
 }
 
 /* Of the mark that ended last, which is the work if that has just ended. */
