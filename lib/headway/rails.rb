@@ -5,6 +5,7 @@ require_relative "work"
 require_relative "integrations/options"
 require_relative "integrations/recording"
 require_relative "rails/active_jobs"
+require_relative "rails/cable_race"
 require_relative "rails/markers"
 require_relative "rails/queries"
 require_relative "rails/railtie"
@@ -52,6 +53,7 @@ module Headway
         start_headway(options)
         app.middleware.insert_before(0, Headway::Rack, **options.slice(*REQUESTS)) if options.fetch(:requests, true)
         ActiveSupport.on_load(:active_job) { prepend ActiveJobs } if options.fetch(:jobs, true)
+        ActiveSupport.on_load(:action_cable_connection) { CableRace.close }
         ActiveSupport.on_load(:action_controller) { include Log } if options.fetch(:log, true)
         @publisher ||= Work.subscribe(wanted: ->(work) { ActiveSupport::Notifications.notifier.listening?(event(work)) }) { |work| publish(work) }
       end
