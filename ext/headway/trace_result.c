@@ -71,7 +71,7 @@ since_work(const struct hw_analysed_process *process)
                                 ULL2NUM(since->gc_count), ULL2NUM(since->gc_ns));
 }
 
-/* For how long so many threads were at work at once: [none, one, ...] */
+/* [how much of it ended, how long that took, for how long so many threads were at it at once: [none, one, ...]] */
 static VALUE
 at_work(const struct hw_analysed_process *process)
 {
@@ -79,7 +79,7 @@ at_work(const struct hw_analysed_process *process)
     uint32_t most = HW_AT_WORK_MOST;
     while (most > 0 && process->at_work.time_ns[most] == 0) most--;
     for (uint32_t threads = 0; threads <= most; threads++) rb_ary_push(times, ULL2NUM(process->at_work.time_ns[threads]));
-    return times;
+    return rb_ary_new_from_args(3, ULL2NUM(process->at_work.count), ULL2NUM(process->at_work.took_ns), times);
 }
 
 static VALUE

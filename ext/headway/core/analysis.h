@@ -104,6 +104,7 @@ struct hw_since_work {
 struct hw_at_work {
     bool serves;
     uint32_t threads;
+    uint64_t count, took_ns; /* of such work that ended, and of all of it */
     uint64_t since_ns, time_ns[HW_AT_WORK_MOST + 1];
 };
 

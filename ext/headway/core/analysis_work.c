@@ -122,6 +122,8 @@ finish(struct hw_pass *pass, struct hw_analysed_thread *thread, uint64_t running
     count(pass, work, 1);
     if (!work->of_pool) return;
     change_at_work(pass, -1);
+    pass->process->at_work.count++;
+    pass->process->at_work.took_ns += work->time_ns;
     struct hw_queued *queued = &pass->process->queued;
     queued->count += work->was_queued;
     queued->total_ns += work->queued_ns;

@@ -191,7 +191,7 @@ module Headway
 
       # Where the GVL is held all the time more threads do no more.
       def pool
-        Pool.new(@data[:processes], @work, @remedy).sentence(!gvl_held?) if @loaded
+        Pool.new(@data[:processes], @remedy).sentence(!gvl_held?) if @loaded
       end
 
       # -- threads

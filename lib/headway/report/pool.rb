@@ -15,13 +15,11 @@ module Headway
       private_constant :MOSTLY, :FROM_S, :EACH_AT_LEAST, :TELLING, :TELLING_S
 
       # @param processes [Array<Hash>] of the trace
-      # @param work [Array<Hash>] rows of the trace's; in a server jobs have threads of their own
       # @param remedy [Remedy]
-      def initialize(processes, work, remedy)
-        @pools = processes.filter_map { |process| process[:pool] }.select { |pool| pool[:threads] > 1 }
+      def initialize(processes, remedy)
+        @workers = processes.filter_map { |process| process[:pool] }
+        @pools = @workers.select { |pool| pool[:threads] > 1 }
         @queued = processes.filter_map { |process| process[:queued] }
-        serves = work.any? { |kind| kind[:kind] == "request" }
-        @work = serves ? work.reject { |kind| kind[:kind] == "job" } : work
         @remedy = remedy
       end
 
@@ -36,7 +34,7 @@ module Headway
       private
 
       def full?
-        @work_s, @full_s, threads = %i[work_s full_s threads].map { |key| @pools.sum { |pool| pool[key] } }
+        @work_s, @full_s, threads, count = %i[work_s full_s threads count].map { |key| @pools.sum { |pool| pool[key] } }
         @work_s >= FROM_S && @full_s >= MOSTLY * @work_s && count >= EACH_AT_LEAST * threads
       end
 
@@ -47,10 +45,9 @@ module Headway
       end
 
       def queue?
-        @queued.any? && mean_s >= TELLING_S && mean_s * count >= TELLING * @work.sum { |kind| kind[:total_s] }
+        count, total_s = %i[count total_s].map { |key| @workers.sum { |pool| pool[key] } }
+        @queued.any? && mean_s >= TELLING_S && mean_s * count >= TELLING * total_s
       end
-
-      def count = @work.sum { |kind| kind[:count] }
 
       def mean_s = @queued.sum { |queued| queued[:total_s] } / @queued.sum { |queued| queued[:count] }
 

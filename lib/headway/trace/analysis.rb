@@ -95,8 +95,8 @@ module Headway
         return if workers.empty?
 
         threads = most_at_once(workers)
-        times_ns = @processes[id][:at_work]
-        { threads: threads, work_s: seconds(times_ns.drop(1).sum), full_s: seconds(times_ns[threads] || 0) }
+        count, took_ns, times_ns = @processes[id][:at_work]
+        { threads: threads, count: count, total_s: seconds(took_ns), work_s: seconds(times_ns.drop(1).sum), full_s: seconds(times_ns[threads] || 0) }
       end
 
       def workers_of(id)

@@ -290,6 +290,8 @@ TEST(jobs_in_a_server_are_not_of_its_pool)
     CHECK_EQUAL(100, process->at_work.time_ns[1]);
     CHECK_EQUAL(0, process->at_work.time_ns[2]);
     CHECK_EQUAL(0, process->at_work.threads);
+    CHECK_EQUAL(1, process->at_work.count);
+    CHECK_EQUAL(100, process->at_work.took_ns);
     CHECK(numbered(1)->of_pool && !numbered(2)->of_pool);
     CHECK_EQUAL(1, process->queued.count);
     CHECK_EQUAL(5000, process->queued.max_ns);
