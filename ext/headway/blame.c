@@ -135,21 +135,29 @@ known(VALUE code)
     return found;
 }
 
-/* Ruby's own and other people's code, as Report::Behind has it: a method of the program that called it says more. */
+static bool
+is_in(const char *bytes, size_t length, const char *place)
+{
+    size_t wanted = strlen(place);
+    const char *end = bytes + length;
+    for (const char *at = bytes; end - at >= (ptrdiff_t)wanted && (at = memchr(at, '/', (size_t)(end - at))) != NULL; at++) {
+        if (end - at >= (ptrdiff_t)wanted && memcmp(at, place, wanted) == 0) return true;
+    }
+    return false;
+}
+
+/* Ruby's own and other people's code, and Headway's, as Report::Behind has it: a method of the program that called it says more. */
 static bool
 is_foreign(const struct hw_blamed_frame *frame)
 {
     static const char *const places[] = { "/gems/", "/lib/ruby/", "/rubygems/" };
     size_t length;
-    const char *bytes = hw_strings_get(&hw_strings, frame->file, &length), *end = bytes + length;
+    const char *bytes = hw_strings_get(&hw_strings, frame->file, &length);
     if (length == 0 || bytes[0] == '<' || frame->file == HW_STRING_OTHERS) return true; /* C, Ruby's own Ruby, nobody knows */
     for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-        size_t wanted = strlen(places[i]);
-        for (const char *at = bytes; end - at >= (ptrdiff_t)wanted && (at = memchr(at, '/', (size_t)(end - at))) != NULL; at++) {
-            if (end - at >= (ptrdiff_t)wanted && memcmp(at, places[i], wanted) == 0) return true;
-        }
+        if (is_in(bytes, length, places[i])) return true;
     }
-    return false;
+    return is_in(bytes, length, "/lib/headway/") && !is_in(bytes, length, "/lib/headway/bench/");
 }
 
 /* Leaves what is the program's own, or the leaf. */

@@ -1,7 +1,7 @@
 // Which frame of a stack tells what it was at. Stacks are places in the blame's frames, the leaf first.
 
-// As Report::Behind has it: a line of the program that called Ruby's own and other people's code says more.
-const FOREIGN = /^<|\/gems\/|\/lib\/ruby\/|\/rubygems\//
+// As Report::Behind has it: a line of the program that called Ruby's own and other people's code, or Headway's, says more.
+const FOREIGN = /^<|\/gems\/|\/lib\/ruby\/|\/rubygems\/|\/lib\/headway\/(?!bench\/)/
 // And of what it waits for another thread in, the library that calls it; concurrent-ruby's locks say no more.
 const FOR_A_THREAD = /^(Thread::(Mutex|ConditionVariable|Queue|SizedQueue)|Monitor)#/
 const LIBRARY = /\/gems\/(?!concurrent-ruby-[^/]+\/.*\/synchronization\/)/

@@ -580,6 +580,20 @@ class HeadlineTest < Minitest::Test
     end
   end
 
+  # With a `path:` in the Gemfile it is in no directory of gems.
+  def test_headway_s_own_code_is_not_the_program_s
+    frames = [["Thread::Mutex#sleep", "<cfunc>", 0], ["Logger::LogDevice#write", "/srv/gems/logger-1.7.0/lib/logger/log_device.rb", 9],
+              ["Headway::Rack#call", "/srv/headway/lib/headway/rack.rb", 70], ["Shop#call", "/srv/app/shop.rb", 12],
+              ["Pool#run", "/srv/headway/lib/headway/bench/programs/pool.rb", 3]]
+    frames.map! { |method, file, line| { method: method, file: file, line: line } }
+    { [0, 1, 2] => "Logger::LogDevice#write` (logger/log_device.rb:9)", [0, 1, 2, 3] => "Shop#call` (app/shop.rb:12)",
+      [0, 1, 4, 2] => "Pool#run` (programs/pool.rb:3)" }.each do |stack, place|
+      trace = MadeTraces.single(frames: frames, work: [{ **SLOW, blocked: [{ frames: stack, s: 19.4 }] }])
+
+      assert_includes headline(trace), "100 % of that in `#{place}"
+    end
+  end
+
   def test_methods_without_the_blocks_around_the_line
     label = Headway::Report::Labels
     names = ["Report#render", "block in Report#render", "block (2 levels) in Report#render", "rescue in Report#render",

@@ -7,8 +7,9 @@ module Headway
     # What a thread waited behind: the methods that its holders were in. A blame stack says where a holder was, not who
     # waited, so each holder's part of the wait is split over its stacks by their weight.
     class Behind
-      # Ruby's own and other people's code: a method of the program that called it says more.
-      FOREIGN = %r{/gems/|/lib/ruby/|/rubygems/}.freeze
+      # Ruby's own and other people's code, and Headway's, which stands around each request and job, wherever a `path:` in the Gemfile has
+      # it: a method of the program that called it says more. (Headway's benchmarks are programs.)
+      FOREIGN = %r{/gems/|/lib/ruby/|/rubygems/|/lib/headway/(?!bench/)}.freeze
       # Functions in C and Ruby's own Ruby have no file.
       NO_FILE = /\A<|\A\z/.freeze
       # Of a method's or a line's weight.
