@@ -459,6 +459,26 @@ class HeadlineTest < Minitest::Test
     end
   end
 
+  # Who has a lock may wait for the GVL, which fair takes away; of so many threads all others may wait for that one.
+  def test_waits_for_other_threads_that_may_be_waits_for_the_gvl
+    frames = [["Monitor#synchronize", "<cfunc>", 0], ["Kernel#sleep", "<cfunc>", 0], ["Shop#price", "/srv/app/shop.rb", 12]]
+    frames.map! { |method, file, line| { method: method, file: file, line: line } }
+    at_a_lock, asleep = [0, 1].map { |leaf| { frames: [leaf, 2], s: 10.0 } }
+    said = lambda do |ready_s, *blocked, **others|
+      threads = Array.new(4) { |i| { name: "t#{i}", segments: [[:running, 1.0], [:ready, i.zero? ? ready_s : 0.0], [:suspended, 19.0]], blocked: i.zero? ? blocked : [] } }
+      headline(MadeTrace.new(threads: threads, frames: frames, **others))
+    end
+    work = ->(*blocked) { { work: [{ **SLOW, blocked: blocked }] } }
+    place = "`Shop#price` (app/shop.rb:12)"
+
+    assert_includes said[0.3, **work[at_a_lock, { **asleep, s: 9.0 }]],
+                    "neither running nor waiting for the GVL: 98 % of that in #{place}, at `Monitor#synchronize`, for another thread, which may have " \
+                    "waited for the GVL itself."
+    [said[0.2, **work[at_a_lock]], said[0.3, **work[asleep, { **at_a_lock, s: 9.0 }]]].each { |other| assert_includes other, "the GVL, which no policy changes: " }
+    assert_operator said[0.3, at_a_lock], :end_with?, "of the time, where whoever had these may have waited for the GVL: 100 % of that in #{place}."
+    assert_includes said[0.2, at_a_lock], "of the time, which no policy changes: 100 % of that in #{place}."
+  end
+
   # As of logins, whose passwords are hashed in native code.
   def test_what_work_computed_without_the_gvl
     login = { **SLOW, name: "POST /login", computed_s: 4.0 }

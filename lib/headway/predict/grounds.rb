@@ -68,7 +68,7 @@ module Headway
 
       # @return [Array<String>]
       def cautions
-        [unmarked, idle, off_cpu, untold, growing, held_up, rare, unnamed, damaged].compact
+        [unmarked, idle, off_cpu, untold, growing, held_up&.to_s, rare, unnamed, damaged].compact
       end
 
       # @return [Boolean] delays grow as fast as their number: more of them at a time get no more done
@@ -79,7 +79,7 @@ module Headway
       # @param setting [Setting]
       # @return [String, nil] why what is predicted of more threads than were recorded may not come true
       def doubt_of(setting)
-        return held_up if held_up && setting.threads > recorded.threads
+        return held_up.to_s if held_up && (setting.threads > recorded.threads || (held_up.by_the_gvl? && !policy_as_recorded?(setting)))
 
         more = setting.all_threads > [MANY_MORE * @at_once, recorded.all_threads].max
         return if @ratio || !more || delay_share < MUCH_DELAY
@@ -133,6 +133,8 @@ module Headway
 
       # As many threads, at the same rate, of which no more are busy at a time than there were.
       def as_recorded?(setting) = %i[processes threads rate].all? { |key| setting.public_send(key) == recorded.public_send(key) }
+
+      def policy_as_recorded?(setting) = %i[policy quantum_ms].all? { |key| setting.public_send(key) == recorded.public_send(key) }
 
       def crowd(setting)
         threads = setting.processes * (setting.threads + @workload.threads_beside)

@@ -19,7 +19,9 @@ module Headway
       # don't.
       FOR_A_THREAD = /\A(?:Thread::(?:Mutex|ConditionVariable|Queue|SizedQueue)|Monitor)#/.freeze
       LIBRARY = %r{/gems/(?!concurrent-ruby-[^/]+/.*/synchronization/)}.freeze
-      private_constant :FOREIGN, :NO_FILE, :NEARLY_ALL, :FOR_A_THREAD, :LIBRARY
+      # Of waits for other threads, from here on a wait for the GVL may be why.
+      SOME = 0.1
+      private_constant :FOREIGN, :NO_FILE, :NEARLY_ALL, :FOR_A_THREAD, :LIBRARY, :SOME
 
       # @param data [Hash] as {Trace#to_h} returns it
       def initialize(data)
@@ -124,6 +126,12 @@ module Headway
 
       # @return [Boolean] whether it was blocked until another thread does something: gives a lock back, or puts something in a queue
       def for_a_thread?(stack) = FOR_A_THREAD.match?(last_method(stack))
+
+      # Who has a lock that others wait for may wait for the GVL itself, which a policy changes; while nobody waits for that they all may wait for
+      # the lock.
+      # @param waited_s [Float] for other threads, by all threads
+      # @return [Boolean] whether that may be why for some of it
+      def for_the_gvl?(waited_s) = @threads.size * @threads.sum { |thread| thread[:ready_s] } >= SOME * waited_s
 
       # @return [String] the one that ran or blocked, be it Ruby's own; empty: not known
       def last_method(stack) = last_of(stack).to_h[:method].to_s

@@ -21,7 +21,8 @@ module Headway
 
           kind = work.max_by { |one| seconds(one) }
           "#{Labels.work(kind)} spent #{Summary::Text.percent(seconds(kind) / kind[:total_s])} of its #{Summary::Text.duration(kind[:total_s])} " \
-            "neither running nor waiting for the GVL, which no policy changes: #{where(kind, behind) || at_what(kind)}."
+            "neither running nor waiting for the GVL#{", which no policy changes" unless for_the_gvl?(kind, behind)}: " \
+            "#{where(kind, behind) || at_what(kind)}."
         end
 
         # @param kind [Hash] a row of the trace's work
@@ -29,6 +30,11 @@ module Headway
         def seconds(kind) = [kind[:total_s] - kind[:running_s] - kind[:ready_s], 0.0].max
 
         private
+
+        def for_the_gvl?(kind, behind)
+          for_threads_s = sum(kind[:blocked].select { |stack| behind.for_a_thread?(stack) })
+          for_threads_s >= MOSTLY * seconds(kind) && behind.for_the_gvl?(for_threads_s)
+        end
 
         # The method of the program in which it was blocked longest, and the call that blocked.
         def where(kind, behind)
@@ -41,7 +47,8 @@ module Headway
           leaf = behind.leaf(stacks.first)
           place = Labels.place(frame)
           "#{Summary::Text.percent([sum(stacks) / seconds(kind), 1.0].min)} of that in #{Labels.code(method, place.empty? ? nil : place)}" \
-            "#{", at `#{Summary::Text.plain(Labels.method_of(leaf))}`" unless leaf.equal?(frame)}#{computed(kind)}"
+            "#{", at `#{Summary::Text.plain(Labels.method_of(leaf))}`" unless leaf.equal?(frame)}" \
+            "#{", for another thread, which may have waited for the GVL itself" if for_the_gvl?(kind, behind)}#{computed(kind)}"
         end
 
         def sum(stacks) = stacks.sum { |stack| stack[:s] }

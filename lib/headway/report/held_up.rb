@@ -5,16 +5,18 @@ require_relative "document"
 module Headway
   module Report
     # How much of what requests, or without any threads, wait for is other threads, by the stacks of those that were blocked. A lock, or a pool that is used up,
-    # takes no more of them at a time however many threads there are.
+    # takes no more of them at a time however many threads there are; and how long who has it keeps it may be a wait for the GVL, which is
+    # shorter or longer under another policy, while a delay stays what it was.
     class HeldUp
       # Of requests' time: with less of it what becomes of it doesn't decide.
       MUCH = 0.2
       private_constant :MUCH
 
       # @param paths [Array<String>] a trace's files
-      # @return [String, nil] a sentence without its end; nil: it isn't much, or the trace doesn't tell
+      # @return [HeldUp, nil] nil: it isn't much, or the trace doesn't tell
       def self.by(paths)
-        new(Document.new(Trace.open(*paths)).to_h).to_s
+        held_up = new(Document.new(Trace.open(*paths)).to_h)
+        held_up if held_up.much?
       rescue Trace::Error # its file has gone meanwhile
         nil
       end
@@ -23,17 +25,22 @@ module Headway
       def initialize(data)
         @rows = data[:work].any? ? data[:work] : data[:threads].map { |thread| { **thread, total_s: lived(thread) } }
         @behind = Behind.new(data)
+        @stacks = @rows.flat_map { |row| row[:blocked].select { |stack| @behind.for_a_thread?(stack) } }
+        @waited_s = seconds(@stacks)
       end
 
-      # @return [String, nil]
-      def to_s
-        stacks = @rows.flat_map { |row| row[:blocked].select { |stack| @behind.for_a_thread?(stack) } }
-        waited_s = seconds(stacks)
-        return if waited_s.zero? || waited_s < MUCH * @rows.sum { |row| row[:total_s] }
+      # @return [Boolean]
+      def much? = @waited_s.positive? && @waited_s >= MUCH * @rows.sum { |row| row[:total_s] }
 
-        share = waited_s / @rows.sum { |row| Elsewhere.seconds(row) }
-        "#{Summary::Text.percent([share, 1.0].min)} of the delays are waits for other threads, most of them in #{most(stacks)}: " \
-          "where that is a lock or a pool of connections, more threads gain nothing"
+      # @return [Boolean] whether another policy, which changes waits for the GVL, may change these delays, too
+      def by_the_gvl? = @behind.for_the_gvl?(@waited_s)
+
+      # @return [String] a sentence without its end
+      def to_s
+        share = @waited_s / @rows.sum { |row| Elsewhere.seconds(row) }
+        "#{Summary::Text.percent([share, 1.0].min)} of the delays are waits for other threads, most of them in #{most}: " \
+          "where that is a lock or a pool of connections, more threads gain nothing" \
+          "#{", and another policy may gain far more or less than is predicted, as who has it waited for the GVL" if by_the_gvl?}"
       end
 
       private
@@ -42,8 +49,8 @@ module Headway
 
       def seconds(stacks) = stacks.sum { |stack| stack[:s] }
 
-      def most(stacks)
-        longest = stacks.group_by { |stack| @behind.telling(stack) }.max_by { |_, same| seconds(same) }.last.max_by { |stack| stack[:s] }
+      def most
+        longest = @stacks.group_by { |stack| @behind.telling(stack) }.max_by { |_, same| seconds(same) }.last.max_by { |stack| stack[:s] }
         frame = @behind.telling(longest)
         leaf = @behind.leaf(longest)
         place = Labels.place(frame)

@@ -23,9 +23,11 @@ module Headway
           waits.reject! { |_, stacks| stacks.empty? }
           stacks = waits.values.flatten
           lived_s = waits.keys.sum { |thread| thread.values_at(:running_s, :ready_s, :suspended_s).sum }
-          return if sum(stacks) < [FROM_S, MUCH * lived_s].max
+          locked_s = sum(stacks)
+          return if locked_s < [FROM_S, MUCH * lived_s].max
 
-          "#{who(waits.keys, labels)} blocked at locks for #{Summary::Text.percent(sum(stacks) / lived_s)} of the time, which no policy changes: " \
+          "#{who(waits.keys, labels)} blocked at locks for #{Summary::Text.percent(locked_s / lived_s)} of the time, " \
+            "#{behind.for_the_gvl?(locked_s) ? "where whoever had these may have waited for the GVL" : "which no policy changes"}: " \
             "#{share_of_most(stacks, behind)}."
         end
 
