@@ -115,12 +115,20 @@ module Headway
       # Rails tells the innermost route. An engine's begins where the engine is mounted; another application that is mounted has
       # that of its mount, without a format.
       def rails_pattern(env, pattern)
-        own = pattern.delete_suffix(FORMAT)
+        own = pattern.end_with?(FORMAT) ? "#{pattern.delete_suffix(FORMAT)}#{asked_for(env)}" : pattern
         if (place = place(env))
           place.end_with?(pattern) ? place : joined(place(env, own), own)
         else # what is mounted at the root has all the paths there are
           own unless own == "/" && !["", "/"].include?(env["PATH_INFO"])
         end
+      end
+
+      # A table as CSV takes no less than its page does: what the path asks for, of the formats that Rails knows, but for a page.
+      def asked_for(env)
+        format = env[PARAMETERS].to_h[:format]
+        return if format.nil? || format == "html" || !env["PATH_INFO"].to_s.end_with?(suffix = ".#{format}")
+
+        suffix if defined?(::Mime) && ::Mime[format]
       end
 
       def joined(place, pattern)
