@@ -217,7 +217,7 @@ class PageTest < Minitest::Test
     page = Report::KnownPage.new
     kind = { count: 2, total_s: 6.0, running_s: 1.0, ready_s: 4.5, computed_s: 0.0, blamed_s: 0.0 }
     behind = [{ frames: [3, 1, 0], s: 2.0 }, { frames: [1], s: 0.8 }, { frames: [2], s: 0.6 }]
-    page.data[:work] = [{ **kind, name: "", longest: { thread: 1, start_s: 3.0, total_s: 3.0, running_s: 0.5, ready_s: 1.0, behind: [] } }, { **kind, name: "GET /none", longest: nil },
+    page.data[:work] = [{ **kind, name: "", longest: { thread: 1, start_s: 3.0, total_s: 3.0, running_s: 0.5, ready_s: 1.0, behind: [{ frames: [2], s: 0.2 }] } }, { **kind, name: "GET /none", longest: nil },
                         { **kind, name: "GET /", longest: { thread: 3, start_s: 2.5, total_s: 5.0, running_s: 0.5, ready_s: 3.5, behind: } }]
     open_page(page)
 

@@ -18,7 +18,9 @@ module Headway
       LONG_S = 0.001
       # Below this share of the longest, a wait or a line of code is not worth one here.
       MINOR = 0.01
-      private_constant :MOST_PROCESSES, :MOST_THREADS, :MOST_WORK, :MOST_PAIRS, :MOST_METHODS, :MOST_LONGEST, :LONG_S, :MINOR
+      # Of a wait, a line that had less doesn't explain it.
+      TELLING = 0.25
+      private_constant :MOST_PROCESSES, :MOST_THREADS, :MOST_WORK, :MOST_PAIRS, :MOST_METHODS, :MOST_LONGEST, :LONG_S, :MINOR, :TELLING
 
       # @param document [Document]
       def initialize(document)
@@ -61,14 +63,15 @@ module Headway
       def more_work = [@data[:work].size - MOST_WORK, 0].max
 
       # @return [Array<Hash>] of each kind the single piece of work that waited longest: :name, :thread, :start, :total, :ready, and :behind, the
-      #   line that holders were in for most of that, and for which :share of it they were seen there; nil: they were seen nowhere
+      #   line that holders were in for most of that, and for which :share of it they were seen there; nil: in none for long
       def longest_waits
         kinds = @data[:work].select { |kind| kind[:longest] && kind[:longest][:ready_s] >= LONG_S }
         kinds.max_by(MOST_LONGEST) { |kind| kind[:longest][:ready_s] }.map do |kind|
           one = kind[:longest]
-          line, leaves = called_by_line(one[:behind]) { |stack| stack[:s] }.max_by { |_, times| times.values.sum }
+          line, share = called_by_line(one[:behind]) { |stack| stack[:s] / one[:ready_s] }.transform_values { |leaves| leaves.values.sum }.max_by(&:last)
+          line = nil if line && share < TELLING
           { name: name_of(kind), thread: @labels.thread(one[:thread]), start: one[:start_s], total: one[:total_s], ready: one[:ready_s],
-            behind: line, share: line && leaves.values.sum / one[:ready_s] }
+            behind: line, share: line && share }
         end
       end
 

@@ -6,6 +6,9 @@ import { READY, TICKS } from "../lane.js"
 import { lineOf, ownOf } from "../stack.js"
 import { table } from "./table.js"
 
+// Of a wait, a line that had less doesn't explain it; as Report::Rows has it.
+const TELLING = 0.25
+
 // Nothing where none waited.
 export function waitedTable(trace, timeline) {
   const rows = (trace.data.work ?? []).filter(({ longest }) => longest)
@@ -32,7 +35,7 @@ function mostlyBehind({ behind = [], ready_s: ready }, frames) {
     seconds.set(own, (seconds.get(own) ?? 0) + s)
   }
   const [[own, most] = []] = [...seconds].sort((a, b) => b[1] - a[1])
-  return { frame: frames[own], share: most / ready }
+  return most >= TELLING * ready ? { frame: frames[own], share: most / ready } : {}
 }
 
 function link(trace, timeline, { name, thread: id, start_s: start, total_s: total }) {
