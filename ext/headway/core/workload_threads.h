@@ -34,7 +34,7 @@ struct reading_thread {
     uint32_t alike;             /* marks of that name open inside it */
     bool was_queued;            /* for so long, before it began: */
     uint64_t queued_ns;
-    bool in_job, last_is_job;   /* beside requests: in one; the last mark was one, or in one */
+    bool last_is_job;           /* beside requests: what it is at, or was last */
     uint32_t last_request;      /* HW_READING_NONE */
     uint32_t track;             /* its cycles'; HW_READING_NONE: none yet */
 };

@@ -10,14 +10,12 @@
 
 /* -- events -------------------------------------------------------------------------------------------------------------- */
 
-/* In a server a job goes on beside its requests, and is none; nor is what is marked in it. */
+/* In a server a job goes on beside its requests, and is none. */
 static bool
-of_job(const struct reading *r, struct reading_thread *t, const struct hw_trace_event *event)
+beside_requests(const struct reading *r, struct reading_thread *t, const struct hw_trace_event *event)
 {
     if (!r->serves || t->depth > 0) return false;
-    bool job = event->detail == HW_SPAN_JOB;
-    if (event->kind == HW_TRACE_MARK_BEGIN && !t->in_job) t->last_is_job = t->in_job = job;
-    if (event->kind == HW_TRACE_MARK_END && job) t->in_job = false;
+    if (event->kind != HW_TRACE_MARK_NAME) t->last_is_job = event->detail == HW_SPAN_JOB;
     return t->last_is_job;
 }
 
@@ -25,7 +23,7 @@ of_job(const struct reading *r, struct reading_thread *t, const struct hw_trace_
 static void
 mark(struct reading *r, struct reading_thread *t, const struct hw_trace_event *event)
 {
-    if (event->detail == HW_SPAN_PART || of_job(r, t, event)) return;
+    if (event->detail == HW_SPAN_PART || beside_requests(r, t, event)) return;
     switch (event->kind) {
       case HW_TRACE_MARK_BEGIN: hw_reading_begin_mark(r, t, event); break;
       case HW_TRACE_MARK_END: hw_reading_end_mark(r, t, event->value); break;

@@ -503,14 +503,14 @@ TEST(reading_may_be_given_up_at_any_moment)
     clean_up();
 }
 
-/* A job, and what is marked in it, is one where there are no requests; beside these it is what its thread goes on with. One that the trace
+/* A job is one where there are no requests; beside these it is what its thread goes on with. One that the trace
  * doesn't begin with, and one inside a request, change nothing. */
 TEST(jobs_in_a_server_go_on_beside_its_requests)
 {
     static const struct hw_trace_event jobs[] = {
         EVENT(AT(0), 1, KNOWN, .value = HW_RUNNING), EVENT(AT(5), 1, MARK_END, .value = 2, .detail = HW_SPAN_JOB),
-        EVENT(AT(10), 1, MARK_BEGIN, .value = 2, .detail = HW_SPAN_JOB), EVENT(AT(20), 1, MARK_BEGIN, .value = 3),
-        EVENT(AT(30), 1, SUSPENDED), EVENT(AT(5000), 1, READY), EVENT(AT(5000), 1, RESUMED), EVENT(AT(5010), 1, MARK_END, .value = 3),
+        EVENT(AT(10), 1, MARK_BEGIN, .value = 2, .detail = HW_SPAN_JOB), EVENT(AT(20), 1, MARK_BEGIN, .value = 3, .detail = HW_SPAN_PART),
+        EVENT(AT(30), 1, SUSPENDED), EVENT(AT(5000), 1, READY), EVENT(AT(5000), 1, RESUMED), EVENT(AT(5010), 1, MARK_END, .value = 3, .detail = HW_SPAN_PART),
         EVENT(AT(5020), 1, MARK_END, .value = 2, .detail = HW_SPAN_JOB), EVENT(AT(5020), 1, MARK_NAME, .value = 3),
         EVENT(AT(9000), 1, SUSPENDED),
     }, requests[] = {
@@ -536,6 +536,15 @@ TEST(jobs_in_a_server_go_on_beside_its_requests)
     CHECK_EQUAL(1, work.processes[0].requests);
     CHECK_EQUAL(1, work.track_count);
     CHECK(work.tracks[0].requests > 0);
+    clean_up();
+
+    static const struct hw_trace_event dropped[] = { /* the end of a job, of a thread that then does a request */
+        EVENT(AT(0), 1, RESUMED), EVENT(AT(1), 1, MARK_BEGIN, .value = 2, .detail = HW_SPAN_JOB), EVENT(AT(2), 1, SUSPENDED),
+        EVENT(AT(3), 1, RESUMED), EVENT(AT(4), 1, MARK_BEGIN, .value = 1, .detail = HW_SPAN_REQUEST),
+        EVENT(AT(9), 1, MARK_END, .value = 1, .detail = HW_SPAN_REQUEST), EVENT(AT(9), 1, SUSPENDED),
+    };
+    read_trace(dropped, COUNT(dropped));
+    CHECK_EQUAL(1, work.marked);
     clean_up();
 }
 
