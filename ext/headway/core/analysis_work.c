@@ -229,8 +229,8 @@ hw_pass_blocked(struct hw_pass *pass, uint32_t index, uint32_t stack)
     struct hw_analysed_thread *thread = &pass->analysis->threads[index];
     struct hw_thread_work *work = &thread->work;
     if (thread->state != HW_RUNNING || stack == UINT32_MAX) return;
-    if (!pass->process->since_work.any && thread->away_ns > 0) {
-        add_place(pass, &thread->blocked, stack, thread->away_ns);
+    if (!pass->process->since_work.any) {
+        if (thread->away_ns > 0) add_place(pass, &thread->blocked, stack, thread->away_ns);
         thread->away_ns = 0;
     }
     if (work->depth == 0) return;

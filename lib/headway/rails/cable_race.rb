@@ -6,7 +6,7 @@ module Headway
   module Rails
     # In front of Action Cable's buffer of messages: closes a race. What a client sends as its connection gets ready (it is welcomed just
     # before) may be put there when what was there has just been taken, and nobody looks again: its subscription isn't confirmed. It takes a
-    # switch of threads between two instructions, which stock Ruby makes on a busy machine, too, but Headway far more often.
+    # switch of threads between two instructions, which stock Ruby makes on a busy machine, too, and Headway more often.
     module CableRace
       # The second from the Rails after 8.1 on.
       BUFFERS = %w[ActionCable::Connection::MessageBuffer ActionCable::Server::Socket::MessageBuffer].freeze

@@ -127,8 +127,8 @@ module Headway
       # @return [Boolean] whether it was blocked until another thread does something: gives a lock back, or puts something in a queue
       def for_a_thread?(stack) = FOR_A_THREAD.match?(last_method(stack))
 
-      # Who has a lock that others wait for may wait for the GVL itself, which a policy changes; while nobody waits for that they all may wait for
-      # the lock.
+      # Who has a lock that others wait for may wait for the GVL itself, which a policy changes: for as long as any thread does, all others may
+      # be waiting for what it has.
       # @param waited_s [Float] for other threads, by all threads
       # @return [Boolean] whether that may be why for some of it
       def for_the_gvl?(waited_s) = @threads.size * @threads.sum { |thread| thread[:ready_s] } >= SOME * waited_s

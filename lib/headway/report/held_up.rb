@@ -4,9 +4,9 @@ require_relative "document"
 
 module Headway
   module Report
-    # How much of what requests, or without any threads, wait for is other threads, by the stacks of those that were blocked. A lock, or a pool that is used up,
-    # takes no more of them at a time however many threads there are; and how long who has it keeps it may be a wait for the GVL, which is
-    # shorter or longer under another policy, while a delay stays what it was.
+    # How much of what requests, or where there are none threads, wait for is other threads, by the stacks of those that were blocked. A
+    # lock, or a pool that is used up, takes no more of them at a time however many threads there are; and how long who has it keeps it may be
+    # a wait for the GVL, which is shorter or longer under another policy, while a delay stays what it was.
     class HeldUp
       # Of requests' time: with less of it what becomes of it doesn't decide.
       MUCH = 0.2
@@ -23,7 +23,7 @@ module Headway
 
       # @param data [Hash] as {Document#to_h} returns it
       def initialize(data)
-        @rows = data[:work].any? ? data[:work] : data[:threads].map { |thread| { **thread, total_s: lived(thread) } }
+        @rows = data[:work].any? ? data[:work] : data[:threads].map { |thread| { **thread, total_s: thread[:end_s] - thread[:start_s] } }
         @behind = Behind.new(data)
         @stacks = @rows.flat_map { |row| row[:blocked].select { |stack| @behind.for_a_thread?(stack) } }
         @waited_s = seconds(@stacks)
@@ -44,8 +44,6 @@ module Headway
       end
 
       private
-
-      def lived(thread) = thread.values_at(:running_s, :ready_s, :suspended_s).sum
 
       def seconds(stacks) = stacks.sum { |stack| stack[:s] }
 

@@ -19,14 +19,14 @@ module Headway
         # @param labels [Labels]
         # @return [String, nil] nil: it isn't much
         def sentence(threads, behind, labels)
-          waits = threads.to_h { |thread| [thread, thread[:blocked].select { |stack| AT_A_LOCK.match?(behind.last_method(stack)) }] }
-          waits.reject! { |_, stacks| stacks.empty? }
-          stacks = waits.values.flatten
-          lived_s = waits.keys.sum { |thread| thread.values_at(:running_s, :ready_s, :suspended_s).sum }
+          at_a_lock = ->(stack) { AT_A_LOCK.match?(behind.last_method(stack)) }
+          threads = threads.select { |thread| thread[:blocked].any?(&at_a_lock) }
+          stacks = threads.flat_map { |thread| thread[:blocked].select(&at_a_lock) }
+          lived_s = threads.sum { |thread| thread[:end_s] - thread[:start_s] }
           locked_s = sum(stacks)
           return if locked_s < [FROM_S, MUCH * lived_s].max
 
-          "#{who(waits.keys, labels)} blocked at locks for #{Summary::Text.percent(locked_s / lived_s)} of the time, " \
+          "#{who(threads, labels)} blocked at locks for #{Summary::Text.percent(locked_s / lived_s)} of the time, " \
             "#{behind.for_the_gvl?(locked_s) ? "where whoever had these may have waited for the GVL" : "which no policy changes"}: " \
             "#{share_of_most(stacks, behind)}."
         end

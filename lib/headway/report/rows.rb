@@ -96,8 +96,8 @@ module Headway
         end
       end
 
-      # @return [Array<Hash>] the lines of the program in which work was blocked, or without any threads, and what they were calling: :line, :who,
-      #   :time, and :share of what that work, or these threads, spent without the GVL
+      # @return [Array<Hash>] the lines of the program in which work was blocked, or without any threads, and what they were calling: :line,
+      #   :who, :time, and :share of what that work, or these threads, spent without the GVL
       def blocked
         rows = work? ? blocked_work : blocked_threads
         least = MINOR * (rows.map { |row| row[:time] }.max || 0.0)
@@ -119,9 +119,9 @@ module Headway
 
       # Pools have dozens of them, alike.
       def blocked_threads
-        blocked = @data[:threads].to_h { |thread| [thread, called_by_line(thread[:blocked]) { |stack| stack[:s] }] }
-        longest(called_by_line(blocked.keys.flat_map { |thread| thread[:blocked] }) { |stack| stack[:s] }) do |line, time|
-          threads = blocked.filter_map { |thread, lines| thread if lines.key?(line) }
+        lines = @data[:threads].map { |thread| called_by_line(thread[:blocked]) { |stack| stack[:s] } }
+        longest(called_by_line(@data[:threads].flat_map { |thread| thread[:blocked] }) { |stack| stack[:s] }) do |line, time|
+          threads = @data[:threads].zip(lines).filter_map { |thread, its| thread if its.key?(line) }
           who = threads.one? ? @labels.thread(threads.first[:id]) : "#{threads.size} threads"
           { who: who, share: [time / threads.sum { |thread| thread[:suspended_s] }, 1.0].min }
         end

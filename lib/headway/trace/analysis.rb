@@ -179,8 +179,8 @@ module Headway
         end
       end
 
-      # Stacks of one name of work, or of a thread, in which it was blocked: the rest is little, and each has dozens of frames. Those in which it is blamed,
-      # which its threads have anyway, are all there: of each line it is asked how much of its weight is that work's.
+      # Stacks of one name of work, or of a thread, in which it was blocked: the rest is little, and each has dozens of frames. Those in
+      # which it is blamed, which its threads have anyway, are all there: of each line it is asked how much of its weight is that work's.
       MOST_BLOCKED = 50
       private_constant :MOST_BLOCKED
 
@@ -190,7 +190,8 @@ module Headway
           blocked, blamed = [-2, -1].map { |list| blame.places(all.flat_map { |one| one[list] }) }
           longest = all.filter_map { |one| one[-3] }.max_by { |_, _, _, _, ready,| ready }
           count, *times = all.map { |_, _, *figures, _, _, _| figures }.transpose.map(&:sum)
-          { name: name, kind: all.filter_map { |_, kind,| kind }.first, count: count, **%i[total_s running_s ready_s computed_s blamed_s].zip(times.map { |ns| seconds(ns) }).to_h,
+          { name: name, kind: all.filter_map { |_, kind,| kind }.first, count: count,
+            **%i[total_s running_s ready_s computed_s blamed_s].zip(times.map { |ns| seconds(ns) }).to_h,
             longest: longest && single(blame, *longest), blocked: blocked.first(MOST_BLOCKED), blamed: blamed }
         end
         rows.sort_by { |row| [-row[:ready_s], -row[:total_s], row[:name]] }
