@@ -459,6 +459,18 @@ class HeadlineTest < Minitest::Test
     end
   end
 
+  # A request that has threads of its own look things up, and a file's lock, whose holder goes on as soon as it has the GVL.
+  def test_waits_for_threads_ends_and_files_locks_may_be_waits_for_the_gvl
+    threads = [{ name: "t0", segments: [[:running, 1.0], [:ready, 5.0], [:suspended, 14.0]] }]
+    { "Thread#value" => true, "Thread#join" => true, "File#flock" => true, "Ractor#take" => true, "IO#read" => false }.each do |call, may|
+      frames = [[call, "<cfunc>", 0], ["Shop#price", "/srv/app/shop.rb", 12]].map { |method, file, line| { method: method, file: file, line: line } }
+      said = headline(MadeTrace.new(threads: threads, frames: frames, work: [{ **SLOW, blocked: [{ frames: [0, 1], s: 19.4 }] }]))
+
+      assert_equal may, !said.include?("which no policy changes"), call
+      assert_equal may, said.end_with?("at `#{call}`, for another thread, which may have waited for the GVL itself."), call
+    end
+  end
+
   # Who has a lock may wait for the GVL, which fair takes away; of so many threads all others may wait for that one.
   def test_waits_for_other_threads_that_may_be_waits_for_the_gvl
     frames = [["Monitor#synchronize", "<cfunc>", 0], ["Kernel#sleep", "<cfunc>", 0], ["Shop#price", "/srv/app/shop.rb", 12]]
@@ -474,7 +486,8 @@ class HeadlineTest < Minitest::Test
     assert_includes said[0.3, **work[at_a_lock, { **asleep, s: 9.0 }]],
                     "neither running nor waiting for the GVL: 98 % of that in #{place}, at `Monitor#synchronize`, for another thread, which may have " \
                     "waited for the GVL itself."
-    [said[0.2, **work[at_a_lock]], said[0.3, **work[asleep, { **at_a_lock, s: 9.0 }]]].each { |other| assert_includes other, "the GVL, which no policy changes: " }
+    [said[0.2, **work[at_a_lock]], said[0.3, **work[asleep, { **at_a_lock, s: 3.0 }]]].each { |other| assert_includes other, "the GVL, which no policy changes: " }
+    assert_includes said[0.3, **work[asleep, { **at_a_lock, s: 4.0 }]], "waiting for the GVL: 72 % of that in #{place}, at `Kernel#sleep`."
     assert_operator said[0.3, at_a_lock], :end_with?, "of the time, where whoever had these may have waited for the GVL: 100 % of that in #{place}."
     assert_includes said[0.2, at_a_lock], "of the time, which no policy changes: 100 % of that in #{place}."
   end

@@ -18,10 +18,12 @@ module Headway
       # Of what it waits for another thread in, the library that calls it says more, a pool of connections, say. Concurrent-ruby's locks
       # don't.
       FOR_A_THREAD = /\A(?:Thread::(?:Mutex|ConditionVariable|Queue|SizedQueue)|Monitor)#/.freeze
+      # And what else another thread may have it wait for: a file's lock, which threads take turns at, too, or its end.
+      BY_A_THREAD = /#{FOR_A_THREAD}|\A(?:Thread#(?:join|value)|File#flock|Ractor[#.].*)\z/.freeze
       LIBRARY = %r{/gems/(?!concurrent-ruby-[^/]+/.*/synchronization/)}.freeze
       # Of waits for other threads, from here on a wait for the GVL may be why.
       SOME = 0.1
-      private_constant :FOREIGN, :NO_FILE, :NEARLY_ALL, :FOR_A_THREAD, :LIBRARY, :SOME
+      private_constant :FOREIGN, :NO_FILE, :NEARLY_ALL, :FOR_A_THREAD, :BY_A_THREAD, :LIBRARY, :SOME
 
       # @param data [Hash] as {Trace#to_h} returns it
       def initialize(data)
@@ -126,6 +128,9 @@ module Headway
 
       # @return [Boolean] whether it was blocked until another thread does something: gives a lock back, or puts something in a queue
       def for_a_thread?(stack) = FOR_A_THREAD.match?(last_method(stack))
+
+      # @return [Boolean] whether another thread may be what it was blocked by, be it one that it started
+      def by_a_thread?(stack) = BY_A_THREAD.match?(last_method(stack))
 
       # Who has a lock that others wait for may wait for the GVL itself, which a policy changes: for as long as any thread does, all others may
       # be waiting for what it has.

@@ -10,7 +10,9 @@ module Headway
       MOSTLY = 0.5
       # Of that, from here on what was computed is.
       MUCH_COMPUTED = 0.1
-      private_constant :MOSTLY, :MUCH_COMPUTED
+      # And with more of it for threads that may have waited for the GVL a policy changes it.
+      MUCH_BY_THREADS = 0.2
+      private_constant :MOSTLY, :MUCH_COMPUTED, :MUCH_BY_THREADS
 
       class << self
         # @param work [Array<Hash>] rows of the trace's
@@ -21,8 +23,8 @@ module Headway
 
           kind = work.max_by { |one| seconds(one) }
           "#{Labels.work(kind)} spent #{Summary::Text.percent(seconds(kind) / kind[:total_s])} of its #{Summary::Text.duration(kind[:total_s])} " \
-            "neither running nor waiting for the GVL#{", which no policy changes" unless for_the_gvl?(kind, behind)}: " \
-            "#{where(kind, behind) || at_what(kind)}."
+            "neither running nor waiting for the GVL" \
+            "#{", which no policy changes" unless for_the_gvl?(kind[:blocked], behind, MUCH_BY_THREADS * seconds(kind))}: #{where(kind, behind) || at_what(kind)}."
         end
 
         # @param kind [Hash] a row of the trace's work
@@ -31,9 +33,9 @@ module Headway
 
         private
 
-        def for_the_gvl?(kind, behind)
-          for_threads_s = sum(kind[:blocked].select { |stack| behind.for_a_thread?(stack) })
-          for_threads_s >= MOSTLY * seconds(kind) && behind.for_the_gvl?(for_threads_s)
+        def for_the_gvl?(stacks, behind, least_s)
+          by_threads_s = sum(stacks.select { |stack| behind.by_a_thread?(stack) })
+          by_threads_s.positive? && by_threads_s >= least_s && behind.for_the_gvl?(by_threads_s)
         end
 
         # The method of the program in which it was blocked longest, and the call that blocked.
@@ -48,7 +50,7 @@ module Headway
           place = Labels.place(frame)
           "#{Summary::Text.percent([sum(stacks) / seconds(kind), 1.0].min)} of that in #{Labels.code(method, place.empty? ? nil : place)}" \
             "#{", at `#{Summary::Text.plain(Labels.method_of(leaf))}`" unless leaf.equal?(frame)}" \
-            "#{", for another thread, which may have waited for the GVL itself" if for_the_gvl?(kind, behind)}#{computed(kind)}"
+            "#{", for another thread, which may have waited for the GVL itself" if for_the_gvl?(stacks, behind, MOSTLY * sum(stacks))}#{computed(kind)}"
         end
 
         def sum(stacks) = stacks.sum { |stack| stack[:s] }
