@@ -79,7 +79,7 @@ module Headway
       # @param setting [Setting]
       # @return [String, nil] why what is predicted of more threads than were recorded may not come true
       def doubt_of(setting)
-        return held_up.to_s if held_up && (setting.threads > recorded.threads || (held_up.by_the_gvl? && !policy_as_recorded?(setting)))
+        return held_up.to_s if held_up && doubtful?(setting)
 
         more = setting.all_threads > [MANY_MORE * @at_once, recorded.all_threads].max
         return if @ratio || !more || delay_share < MUCH_DELAY
@@ -133,6 +133,10 @@ module Headway
 
       # As many threads, at the same rate, of which no more are busy at a time than there were.
       def as_recorded?(setting) = %i[processes threads rate].all? { |key| setting.public_send(key) == recorded.public_send(key) }
+
+      def doubtful?(setting)
+        (held_up.in_line? && setting.threads > recorded.threads) || (held_up.by_the_gvl? && !policy_as_recorded?(setting))
+      end
 
       def policy_as_recorded?(setting) = %i[policy quantum_ms].all? { |key| setting.public_send(key) == recorded.public_send(key) }
 
