@@ -321,7 +321,8 @@ class AdviseTest < PredictCase
       encoder.thread(1, "worker").frames(1 => [2, 3, 0], 2 => [4, 5, 12]).stacks(1 => [1, 2])
       events = 400.times.flat_map do |i|
         at = 30 * i
-        [[ns(at), 1, :resumed], [ns(at), 1, :mark_begin, 1], [ns(at + 1), 1, :suspended], [ns(at + 22 - ready_ms), 1, :ready], [ns(at + 22), 1, :resumed],
+        [[ns(at), 1, :resumed], [ns(at), 1, :mark_begin, 1], [ns(at + 1), 1, :suspended], [ns(at + 10), 2, :ready], [ns(at + 10), 2, :resumed],
+         [ns(at + 22 - ready_ms), 1, :ready], [ns(at + 22), 2, :suspended], [ns(at + 22), 1, :resumed],
          [ns(at + 22), 1, :blocked, 1], [ns(at + 23), 1, :mark_end, 1], [ns(at + 23), 1, :suspended]]
       end
       workload = Headway::Workload.open(write(encoder.events(*events).dropped(0, 0).end, "#{call.downcase.delete("^a-z")}#{ready_ms}.headway"))

@@ -133,10 +133,10 @@ module Headway
       def by_a_thread?(stack) = BY_A_THREAD.match?(last_method(stack))
 
       # Who has a lock that others wait for may wait for the GVL itself, which a policy changes: for as long as any thread does, all others may
-      # be waiting for what it has.
+      # be waiting for what it has. Where nobody had the GVL it was late, which no policy changes.
       # @param waited_s [Float] for other threads, by all threads
       # @return [Boolean] whether that may be why for some of it
-      def for_the_gvl?(waited_s) = @threads.size * @threads.sum { |thread| thread[:ready_s] } >= SOME * waited_s
+      def for_the_gvl?(waited_s) = @threads.size * @threads.sum { |thread| thread[:ready_s] - free_s(thread) } >= SOME * waited_s
 
       # @return [String] the one that ran or blocked, be it Ruby's own; empty: not known
       def last_method(stack) = last_of(stack).to_h[:method].to_s
