@@ -488,10 +488,12 @@ class HeadlineTest < Minitest::Test
     place = "`Shop#price` (app/shop.rb:12)"
 
     assert_includes said[0.3, **work[at_a_lock, { **asleep, s: 9.0 }]],
-                    "neither running nor waiting for the GVL: 98 % of that in #{place}, at `Monitor#synchronize`, for another thread, which may have " \
+                    "neither running nor waiting for the GVL: 98 % of that in #{place}, mostly at `Monitor#synchronize`, for another thread, which may have " \
                     "waited for the GVL itself."
+    assert_includes said[0.3, **work[asleep, { **at_a_lock, frames: [2] }, { **at_a_lock, s: 6.0 }]], "in #{place}, longest at `Kernel#sleep`."
+    assert_includes said[0.0, **work[at_a_lock, { **asleep, s: 1.0 }]], "57 % of that in #{place}, at `Monitor#synchronize`."
     [said[0.2, **work[at_a_lock]], said[0.3, **work[asleep, { **at_a_lock, s: 3.0 }]]].each { |other| assert_includes other, "the GVL, which no policy changes: " }
-    assert_includes said[0.3, **work[asleep, { **at_a_lock, s: 4.0 }]], "waiting for the GVL: 72 % of that in #{place}, at `Kernel#sleep`."
+    assert_includes said[0.3, **work[asleep, { **at_a_lock, s: 4.0 }]], "waiting for the GVL: 72 % of that in #{place}, mostly at `Kernel#sleep`."
     assert_operator said[0.3, at_a_lock], :end_with?, "of the time, where whoever had these may have waited for the GVL: 100 % of that in #{place}."
     assert_includes said[0.2, at_a_lock], "of the time, which no policy changes: 100 % of that in #{place}."
   end

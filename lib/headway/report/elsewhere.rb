@@ -12,7 +12,8 @@ module Headway
       MUCH_COMPUTED = 0.1
       # And with more of it for threads that may have waited for the GVL a policy changes it.
       MUCH_BY_THREADS = 0.2
-      private_constant :MOSTLY, :MUCH_COMPUTED, :MUCH_BY_THREADS
+      NEARLY_ALL = 0.9
+      private_constant :MOSTLY, :NEARLY_ALL, :MUCH_COMPUTED, :MUCH_BY_THREADS
 
       class << self
         # @param work [Array<Hash>] rows of the trace's
@@ -46,11 +47,19 @@ module Headway
           frame = behind.telling(stacks.first)
           return if frame.nil? # the trace was cut short before it was written
 
-          leaf = behind.leaf(stacks.first)
+          call, at_it = stacks.group_by { |stack| behind.leaf(stack) }.max_by { |_, same| sum(same) }
           place = Labels.place(frame)
           "#{Summary::Text.percent([sum(stacks) / seconds(kind), 1.0].min)} of that in #{Labels.code(method, place.empty? ? nil : place)}" \
-            "#{", at `#{Summary::Text.plain(Labels.method_of(leaf))}`" unless leaf.equal?(frame)}" \
-            "#{", for another thread, which may have waited for the GVL itself" if for_the_gvl?(stacks, behind, MOSTLY * sum(stacks))}#{computed(kind)}"
+            "#{", #{most(at_it, stacks)}at `#{Summary::Text.plain(Labels.method_of(call))}`" unless call.equal?(behind.telling(at_it.first))}" \
+            "#{", for another thread, which may have waited for the GVL itself" if for_the_gvl?(at_it, behind, MOSTLY * sum(stacks))}#{computed(kind)}"
+        end
+
+        # Who has a lock does something else with it, in the same method.
+        def most(some, all)
+          share = sum(some) / sum(all)
+          return if share >= NEARLY_ALL
+
+          share >= MOSTLY ? "mostly " : "longest "
         end
 
         def sum(stacks) = stacks.sum { |stack| stack[:s] }
