@@ -459,6 +459,18 @@ class HeadlineTest < Minitest::Test
     end
   end
 
+  # By them the page and the Markdown tell what is code.
+  def test_backquotes_are_around_code_alone
+    frames = [["Kernel#`", "<cfunc>", 0], ["Shop#price", "/srv/app/shop.rb", 12], ["Monitor#synchronize", "<cfunc>", 0]]
+    frames.map! { |method, file, line| { method: method, file: file, line: line } }
+    asleep, at_a_lock = [[0, 1], [2, 1]].map { |stack| { frames: stack, s: 19.4 } }
+    thread = { name: "a`b", segments: [[:running, 0.6], [:suspended, 19.4]] }
+
+    assert_match(/`GET '` spent .* in `Shop#price` \(app\/shop.rb:12\), at `Kernel#'`\.\z/,
+                 headline(MadeTrace.new(threads: [thread], frames: frames, work: [{ **SLOW, name: "GET `", blocked: [asleep] }])))
+    assert_includes headline(MadeTrace.new(threads: [{ **thread, blocked: [at_a_lock] }], frames: frames)), "a'b was blocked at locks"
+  end
+
   # A request that has threads of its own look things up, and a file's lock, whose holder goes on as soon as it has the GVL.
   def test_waits_for_threads_ends_and_files_locks_may_be_waits_for_the_gvl
     threads = [{ name: "t0", segments: [[:running, 1.0], [:ready, 5.0], [:suspended, 14.0]] }, { name: "t1", segments: [[:suspended, 1.0], [:running, 5.0]] }]

@@ -82,7 +82,7 @@ module Headway
         return waited(blocking) unless Summary::Verdict.beside?(blocking, :ready_s, @totals[:ready_s]) { |thread| share(thread) }
 
         # Who had the GVL to themselves waited for a processor, not for one another.
-        free?(waiters) ? waited(waiters) : turns(waiters) { |thread| @labels.thread(thread[:id]) }
+        free?(waiters) ? waited(waiters) : turns(waiters) { |thread| @labels.thread_in_text(thread[:id]) }
       end
 
       # And worth to be told before what work spent its time with.
@@ -199,7 +199,7 @@ module Headway
       def waited(waiters)
         worst = worst_of(waiters)
         alike = waiters.count { |thread| !thread.equal?(worst) && share(thread) >= 0.75 * share(worst) }
-        "#{@labels.thread(worst[:id])} spent #{percent(share(worst))} of #{@busy.of_thread(worst).last} waiting" \
+        "#{@labels.thread_in_text(worst[:id])} spent #{percent(share(worst))} of #{@busy.of_thread(worst).last} waiting" \
           "#{others(alike)}#{cause(worst)}.#{advice(worst[:process], worst, @behind.free_of(worst), @behind.deaf_of(worst))}"
       end
 
@@ -217,7 +217,7 @@ module Headway
         return "; #{percent(part)} of that behind #{code(method, thread)}" if part && part >= TELLING
 
         holder, part = @behind.holder_of(thread)
-        return "; #{percent(part)} of that behind #{@labels.thread(holder)}" if part && part >= TELLING
+        return "; #{percent(part)} of that behind #{@labels.thread_in_text(holder)}" if part && part >= TELLING
 
         count = thread[:waited_for].count { |one| one[:thread] }
         count > 1 ? ", behind #{count} threads in turn" : ""

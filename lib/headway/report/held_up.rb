@@ -69,7 +69,7 @@ module Headway
         leaf = @behind.leaf(longest)
         place = Labels.place(frame)
         "#{Labels.code(@behind.method_at(frame), place.empty? ? nil : place)}" \
-          "#{", at `#{Summary::Text.plain(Labels.method_of(leaf))}`" unless leaf.equal?(frame)}"
+          "#{", at #{Labels.quoted(Labels.method_of(leaf))}" unless leaf.equal?(frame)}"
       end
     end
   end

@@ -33,6 +33,9 @@ module Headway
         id.nil? ? NOBODY : @labels.fetch(id) { "thread #{id}" }
       end
 
+      # @return [String] the same in a sentence
+      def thread_in_text(id) = thread(id).tr("`", "'")
+
       # @param part [Hash] of a thread's waited_for
       # @return [String] whom it stands for
       def holder(part)
@@ -56,8 +59,13 @@ module Headway
       # @param place [String, nil] `file:line`
       # @return [String] a method as a sentence names it
       def self.code(method, place)
-        Summary::Text.plain("`#{method}`#{" (#{place.split("/").last(PARTS).join("/")})" if place}")
+        Summary::Text.plain("#{quoted(method)}#{" (#{place.split("/").last(PARTS).join("/")})" if place}")
       end
+
+      # Whoever shows a sentence goes by its backquotes, of which a name (Kernel#`, for one) may have one.
+      #
+      # @return [String] as in a sentence
+      def self.quoted(name) = "`#{Summary::Text.plain(name).tr("`", "'")}`"
 
       # What is evaluated may be said to be in a file of any name, also of one that no file can have.
       #
@@ -66,7 +74,7 @@ module Headway
 
       # @param kind [Hash] a row of the trace's work
       # @return [String] as in a sentence
-      def self.work(kind) = kind[:name].empty? ? "work without a name" : "`#{Summary::Text.cut(kind[:name])}`"
+      def self.work(kind) = kind[:name].empty? ? "work without a name" : quoted(Summary::Text.cut(kind[:name]))
 
       # @return [String] the method a frame belongs to, without the blocks around the very line
       def self.method_of(frame)

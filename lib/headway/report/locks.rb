@@ -33,7 +33,7 @@ module Headway
 
         private
 
-        def who(threads, labels) = threads.one? ? "#{labels.thread(threads.first[:id])} was" : "#{threads.size} threads were"
+        def who(threads, labels) = threads.one? ? "#{labels.thread_in_text(threads.first[:id])} was" : "#{threads.size} threads were"
 
         def share_of_most(stacks, behind)
           method, most = stacks.group_by { |stack| behind.method_at(behind.telling(stack)) }.max_by { |_, same| sum(same) }
