@@ -214,7 +214,9 @@ on_name_ended(RB_BLOCK_CALL_FUNC_ARGLIST(thread, unused))
 static void
 name_ended_init(void)
 {
-    VALUE wrap = rb_eval_string("proc { |work| proc { |thread| work.call(thread) } }");
+    VALUE code = rb_str_new_cstr("proc { |work| proc { |thread| work.call(thread) } }");
+    VALUE file = rb_str_new_cstr("<headway>"); /* as Ruby's own Ruby has: no line of the program's, wherever a stack is told */
+    VALUE wrap = rb_funcall(rb_mKernel, rb_intern("eval"), 4, code, rb_const_get(rb_cObject, rb_intern("TOPLEVEL_BINDING")), file, INT2FIX(1));
     name_ended = rb_funcall(wrap, rb_intern("call"), 1, rb_proc_new(on_name_ended, Qnil));
     rb_gc_register_mark_object(name_ended);
 }

@@ -205,12 +205,12 @@ class PageTest < Minitest::Test
     blame = { samples: 0, weight_s: 0.0, folded: 0, frames: frames.map { |method, file, line| { method:, file:, line: } }, stacks: [] }
     page = Report::PageFixture.new(blame:).tap(&:process)
     page.thread("main", [[:running, 1.0], [:suspended, 4.0]], blocked: [{ frames: [2], s: 4.0 }])
-    2.times { page.thread("worker #{_1}", [[:running, 1.0], [:suspended, 4.0]], blocked: [{ frames: [0, 1], s: 1.0 + _1 }]) }
+    2.times { page.thread("worker #{_1}", [[:running, 1.0], [:suspended, 4.0]], blocked: [{ frames: [0, 1], s: 1.0 + _1 }, { frames: [2, 1], s: 0.5 }]) }
     open_page(page)
 
-    assert_equal [["main", "Thread#join", "<cfunc>", 4.0, 1], ["2 threads", "Cache#fetch", "/srv/app/cache.rb:4", 3.0, 0.375]],
+    assert_equal [["main", "Thread#join", "<cfunc>", 4.0, 1], ["2 threads", "Cache#fetch", "/srv/app/cache.rb:4", 4.0, 0.5]],
                  rows_of("Where threads were blocked")
-    assert_includes text("[data-table='Where threads were blocked']"), "Cache#fetch at Thread::Mutex#synchronize"
+    assert_includes text("[data-table='Where threads were blocked']"), "Cache#fetch mostly at Thread::Mutex#synchronize"
   end
 
   def test_lists_the_work_that_waited_longest_and_leads_to_its_longest_wait

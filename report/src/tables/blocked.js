@@ -23,12 +23,19 @@ function blockedTable(name, title, rows, nameOf) {
     columns: [
       { title, text: true, class: "name", value: ({ owners }) => nameOf(owners), show: (value) => value || element("span", { class: "faint" }, "no name") },
       { title: "Blocked in", text: true, class: "code", value: ({ frame }) => frame.method ?? "",
-        show: (method, { call }) => element("span", {}, method, call && element("span", { class: "faint" }, ` at ${call}`)) },
+        show: (method, { calls, seconds }) => element("span", {}, method, element("span", { class: "faint" }, atMostly(calls, seconds))) },
       { title: "Line", text: true, class: "path", value: ({ frame }) => lineOf(frame) },
       { title: "Blocked", value: (row) => row.seconds, show: (value) => duration(value), help: "for 10 ms and longer at a time" },
       { title: "Of the time without the GVL", value: share, show: (value) => percent(value), share, bar: "suspended" },
     ],
   })
+}
+
+// Who has a lock does something else with it, in the same line. As Report::Elsewhere has it.
+function atMostly(calls, all) {
+  const [[call, seconds] = []] = [...calls].sort((one, other) => other[1] - one[1])
+  if (!call) return ""
+  return ` ${seconds >= 0.9 * all ? "" : seconds >= 0.5 * all ? "mostly " : "longest "}at ${call}`
 }
 
 const away = ({ suspended_s, total_s, running_s, ready_s }) => suspended_s ?? total_s - running_s - ready_s
@@ -37,18 +44,18 @@ const share = ({ owners, seconds }) => Math.min(seconds / Math.max(owners.reduce
 function linesOf(owners, { data }) {
   const frames = data.blame?.frames ?? []
   const rows = new Map()
-  for (const { owner, frames: stack, s } of longestFirst(owners)) { // whose call is told
+  for (const { owner, frames: stack, s } of blocks(owners)) {
     const own = ownOf(stack, frames)
     const frame = frames[own]
     if (!frame) continue
-    const row = rows.get(own) ?? { frame, seconds: 0, owners: [], call: own === stack[0] ? null : frames[leafOf(stack, own, frames)]?.method }
+    const row = rows.get(own) ?? { frame, seconds: 0, owners: [], calls: new Map() }
+    const call = own === stack[0] ? "" : frames[leafOf(stack, own, frames)]?.method ?? ""
     row.seconds += s
+    row.calls.set(call, (row.calls.get(call) ?? 0) + s)
     if (!row.owners.includes(owner)) row.owners.push(owner)
     rows.set(own, row)
   }
   return [...rows.values()]
 }
 
-function longestFirst(owners) {
-  return owners.flatMap((owner) => (owner.blocked ?? []).map((stack) => ({ owner, ...stack }))).sort((one, other) => other.s - one.s)
-}
+const blocks = (owners) => owners.flatMap((owner) => (owner.blocked ?? []).map((stack) => ({ owner, ...stack })))
