@@ -141,6 +141,11 @@ end
 
 # Traces that several tests look at.
 module MadeTraces
+  # A kind of work that hardly needs the GVL, and what is said of it where nobody knows more.
+  ELSEWHERE = "neither running nor waiting for the GVL, which no policy changes: I/O, sleep, a lock, a wait for a connection, or native code " \
+              "without the GVL."
+  SLOW = { name: "GET /slow", count: 40, total_s: 20.0, running_s: 0.5, ready_s: 0.1, computed_s: 0.0, blamed_s: 0.0 }.freeze
+
   FRAMES = [{ method: "Report#render", file: "app/report.rb", line: 12 },
             { method: "block in Report#page", file: "app/report.rb", line: 40 },
             { method: "<main>", file: "app.rb", line: 3 },

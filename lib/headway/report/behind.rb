@@ -18,12 +18,13 @@ module Headway
       # Of what it waits for another thread in, the library that calls it says more, a pool of connections, say. Concurrent-ruby's locks
       # don't.
       FOR_A_THREAD = /\A(?:Thread::(?:Mutex|ConditionVariable|Queue|SizedQueue)|Monitor)#/.freeze
+      AT_A_LOCK = /\A(?:Thread::Mutex#(?:lock|synchronize)|Monitor#(?:mon_)?(?:enter|synchronize))\z/.freeze
       # And what else another thread may have it wait for: a file's lock, which threads take turns at, too, or its end.
       BY_A_THREAD = /#{FOR_A_THREAD}|\A(?:Thread#(?:join|value)|File#flock|Ractor[#.].*)\z/.freeze
       LIBRARY = %r{/gems/(?!concurrent-ruby-[^/]+/.*/synchronization/)}.freeze
       # Of waits for other threads, from here on a wait for the GVL may be why.
       SOME = 0.1
-      private_constant :FOREIGN, :NO_FILE, :NEARLY_ALL, :FOR_A_THREAD, :BY_A_THREAD, :LIBRARY, :SOME
+      private_constant :FOREIGN, :NO_FILE, :NEARLY_ALL, :FOR_A_THREAD, :AT_A_LOCK, :BY_A_THREAD, :LIBRARY, :SOME
 
       # @param data [Hash] as {Trace#to_h} returns it
       def initialize(data)
@@ -129,6 +130,9 @@ module Headway
       # @return [Boolean] whether it was blocked until another thread does something: gives a lock back, or puts something in a queue
       def for_a_thread?(stack) = FOR_A_THREAD.match?(last_method(stack))
 
+      # @return [Boolean] whether that was a lock
+      def at_a_lock?(stack) = AT_A_LOCK.match?(last_method(stack))
+
       # @return [Boolean] whether another thread may be what it was blocked by, be it one that it started
       def by_a_thread?(stack) = BY_A_THREAD.match?(last_method(stack))
 
@@ -138,9 +142,6 @@ module Headway
       # @return [Boolean] whether that may be why for some of it
       def for_the_gvl?(waited_s) = @threads.size * @threads.sum { |thread| thread[:ready_s] - free_s(thread) } >= SOME * waited_s
 
-      # @return [String] the one that ran or blocked, be it Ruby's own; empty: not known
-      def last_method(stack) = last_of(stack).to_h[:method].to_s
-
       # @return [String] the method of a frame
       def method_at(frame) = frame ? Labels.method_of(frame) : "unknown code"
 
@@ -148,6 +149,8 @@ module Headway
 
       # Nothing of a stack that the trace was cut short before.
       def last_of(stack) = stack[:frames].first&.then { |index| @frames[index] }
+
+      def last_method(stack) = last_of(stack).to_h[:method].to_s
 
       def top(shares, thread)
         what, seconds = shares.max_by(&:last)

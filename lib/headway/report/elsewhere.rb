@@ -48,8 +48,7 @@ module Headway
           return if frame.nil? # the trace was cut short before it was written
 
           call, at_it = stacks.group_by { |stack| behind.leaf(stack) }.max_by { |_, same| sum(same) }
-          place = Labels.place(frame)
-          "#{Summary::Text.percent([sum(stacks) / seconds(kind), 1.0].min)} of that in #{Labels.code(method, place.empty? ? nil : place)}" \
+          "#{Summary::Text.percent([sum(stacks) / seconds(kind), 1.0].min)} of that in #{Labels.code(method, Labels.place(frame))}" \
             "#{", #{most(at_it, stacks)}at #{Labels.quoted(Labels.method_of(call))}" unless call.equal?(behind.telling(at_it.first))}" \
             "#{", for another thread, which may have waited for the GVL itself" if for_the_gvl?(at_it, behind, MOSTLY * sum(stacks))}#{computed(kind)}"
         end

@@ -67,8 +67,7 @@ module Headway
         longest = @stacks.group_by { |stack| @behind.telling(stack) }.max_by { |_, same| seconds(same) }.last.max_by { |stack| stack[:s] }
         frame = @behind.telling(longest)
         leaf = @behind.leaf(longest)
-        place = Labels.place(frame)
-        "#{Labels.code(@behind.method_at(frame), place.empty? ? nil : place)}" \
+        "#{Labels.code(@behind.method_at(frame), Labels.place(frame))}" \
           "#{", at #{Labels.quoted(Labels.method_of(leaf))}" unless leaf.equal?(frame)}"
       end
     end

@@ -56,10 +56,10 @@ module Headway
         frame[:line].to_i.positive? ? "#{file}:#{frame[:line]}" : file
       end
 
-      # @param place [String, nil] `file:line`
+      # @param place [String, nil] `file:line`; empty, or nil: not known
       # @return [String] a method as a sentence names it
       def self.code(method, place)
-        Summary::Text.plain("#{quoted(method)}#{" (#{place.split("/").last(PARTS).join("/")})" if place}")
+        Summary::Text.plain("#{quoted(method)}#{" (#{place.split("/").last(PARTS).join("/")})" unless place.to_s.empty?}")
       end
 
       # Whoever shows a sentence goes by its backquotes, of which a name (Kernel#`, for one) may have one.

@@ -7,11 +7,10 @@ module Headway
     # What no blame tells of, where nothing is marked: threads that wait for a lock. What else they wait for, a queue or a socket, say, may be
     # all that they are there for.
     module Locks
-      AT_A_LOCK = /\A(?:Thread::Mutex#(?:lock|synchronize)|Monitor#(?:mon_)?(?:enter|synchronize))\z/.freeze
       # Of the time that such threads lived, from here on it is worth a sentence.
       MUCH = 0.2
       FROM_S = 0.1
-      private_constant :AT_A_LOCK, :MUCH, :FROM_S
+      private_constant :MUCH, :FROM_S
 
       class << self
         # @param threads [Array<Hash>] rows of the trace's, where it has no work
@@ -19,9 +18,8 @@ module Headway
         # @param labels [Labels]
         # @return [String, nil] nil: it isn't much
         def sentence(threads, behind, labels)
-          at_a_lock = ->(stack) { AT_A_LOCK.match?(behind.last_method(stack)) }
-          threads = threads.select { |thread| thread[:blocked].any?(&at_a_lock) }
-          stacks = threads.flat_map { |thread| thread[:blocked].select(&at_a_lock) }
+          threads = threads.select { |thread| thread[:blocked].any? { |stack| behind.at_a_lock?(stack) } }
+          stacks = threads.flat_map { |thread| thread[:blocked].select { |stack| behind.at_a_lock?(stack) } }
           lived_s = threads.sum { |thread| thread[:end_s] - thread[:start_s] }
           locked_s = sum(stacks)
           return if locked_s < [FROM_S, MUCH * lived_s].max
@@ -37,8 +35,7 @@ module Headway
 
         def share_of_most(stacks, behind)
           method, most = stacks.group_by { |stack| behind.method_at(behind.telling(stack)) }.max_by { |_, same| sum(same) }
-          place = Labels.place(behind.telling(most.first).to_h)
-          "#{Summary::Text.percent(sum(most) / sum(stacks))} of that in #{Labels.code(method, place.empty? ? nil : place)}"
+          "#{Summary::Text.percent(sum(most) / sum(stacks))} of that in #{Labels.code(method, Labels.place(behind.telling(most.first).to_h))}"
         end
 
         def sum(stacks) = stacks.sum { |stack| stack[:s] }

@@ -44,7 +44,7 @@ const share = ({ owners, seconds }) => Math.min(seconds / Math.max(owners.reduce
 function linesOf(owners, { data }) {
   const frames = data.blame?.frames ?? []
   const rows = new Map()
-  for (const { owner, frames: stack, s } of blocks(owners)) {
+  for (const { owner, frames: stack, s } of blocks(owners)) { // one owner's after the other's
     const own = ownOf(stack, frames)
     const frame = frames[own]
     if (!frame) continue
@@ -52,7 +52,7 @@ function linesOf(owners, { data }) {
     const call = own === stack[0] ? "" : frames[leafOf(stack, own, frames)]?.method ?? ""
     row.seconds += s
     row.calls.set(call, (row.calls.get(call) ?? 0) + s)
-    if (!row.owners.includes(owner)) row.owners.push(owner)
+    if (row.owners.at(-1) !== owner) row.owners.push(owner)
     rows.set(own, row)
   }
   return [...rows.values()]
