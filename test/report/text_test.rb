@@ -78,6 +78,25 @@ class TextTest < Minitest::Test
     end
   end
 
+  # The line and the call are what is looked for.
+  def test_of_a_long_path_the_end_is_told
+    label = Headway::Report::Labels
+    shown = ->(file, room) { label.frame({ method: "Shop#price", file: file, line: 12 }, room: room) }
+    assert_equal "Shop#price /srv/releases/42/app/shop.rb:12", shown["/srv/releases/42/app/shop.rb", 42]
+    assert_equal "Shop#price …/releases/42/app/shop.rb:12", shown["/srv/releases/42/app/shop.rb", 41]
+    ["/srv/releases/42/app/shop.rb", "app/shop.rb", "shop.rb"].each { |file| assert_equal "#{"…/" if file[0] == "/"}#{file.split("/").last(2).join("/")}:12", shown[file, 1].split.last }
+
+    file = "/srv#{"/releases" * 20}/app/shop.rb"
+    frames = [["Kernel#sleep", "<cfunc>", 0], ["Shop#price", file, 12]].map { |method, path, line| { method: method, file: path, line: line } }
+    stack = { frames: [0, 1], s: 1.0 }
+    trace = MadeTraces.stalled(frames: frames, stacks: [{ thread: 1, frames: [0, 1], weight_s: 1.0, samples: 1 }],
+                               work: [{ **WORK.first, ready_s: 0.1, blocked: [stack], longest: { thread: 2, start_s: 1.0, total_s: 4.0, running_s: 0.1, ready_s: 1.0, behind: [stack] } }])
+    [report(:text, trace), report(:markdown, trace)].each do |text|
+      assert_equal 2, text.scan(%r{Shop#price …/releases/.*/releases/app/shop\.rb:12 \(in Kernel#sleep\)}).size, text # blame and blocked
+      assert_equal 1, text.scan(%r{behind.*Shop#price …/releases/.*/releases/app/shop\.rb:12(?: \(100|` \|)}m).size, text
+    end
+  end
+
   def test_a_line_is_told_with_the_work_that_was_in_it
     stacks = MadeTraces.stalled.to_h[:blame][:stacks].map { |stack| { frames: stack[:frames], s: stack[:weight_s] } }
     trace = MadeTraces.stalled(work: [WORK[0], { **WORK[1], blamed: [stacks[0], { **stacks[1], s: 0.04 }] }])

@@ -42,10 +42,12 @@ module Headway
         part[:others] ? OTHERS : thread(part[:thread])
       end
 
+      # @param room [Integer] characters; what is longer goes without the first folders of its path, but never without the file and the line
       # @return [String] `Class#method file:line`
-      def self.frame(frame)
-        where = place(frame)
-        [frame[:method].to_s, where].reject(&:empty?).join(" ")
+      def self.frame(frame, room: nil)
+        method, where = frame[:method].to_s, place(frame)
+        where = ending(where, room - method.length - 1) if room
+        [method, where].reject(&:empty?).join(" ")
       end
 
       # @return [String] `file:line`, or as much of it as is known
@@ -84,6 +86,16 @@ module Headway
         file = basename(frame[:file].to_s)
         [name, file].reject(&:empty?).join(" of ")
       end
+
+      def self.ending(path, room)
+        folders = path.split("/")
+        last = folders.pop(PARTS)
+        return path if path.length <= room || folders.empty?
+
+        folders.shift until folders.empty? || ["…", *folders, *last].join("/").length <= room
+        ["…", *folders, *last].join("/")
+      end
+      private_class_method :ending
 
       private
 

@@ -20,7 +20,11 @@ module Headway
       MINOR = 0.01
       # Of a wait, a line that had less doesn't explain it.
       TELLING = 0.25
-      private_constant :MOST_PROCESSES, :MOST_THREADS, :MOST_WORK, :MOST_PAIRS, :MOST_METHODS, :MOST_LONGEST, :LONG_S, :MINOR, :TELLING
+      # A line of code in one of the terminal: its method, its path, and what it was calling.
+      ROOM = 120
+      UNKNOWN = { method: "unknown code" }.freeze
+      private_constant :MOST_PROCESSES, :MOST_THREADS, :MOST_WORK, :MOST_PAIRS, :MOST_METHODS, :MOST_LONGEST,
+                       :LONG_S, :MINOR, :TELLING, :ROOM, :UNKNOWN
 
       # @param document [Document]
       def initialize(document)
@@ -69,9 +73,9 @@ module Headway
         kinds.max_by(MOST_LONGEST) { |kind| kind[:longest][:ready_s] }.map do |kind|
           one = kind[:longest]
           line, share = called_by_line(one[:behind]) { |stack| stack[:s] / one[:ready_s] }.transform_values { |leaves| leaves.values.sum }.max_by(&:last)
-          line = nil if line && share < TELLING
+          line = nil if share.to_f < TELLING
           { name: name_of(kind), thread: @labels.thread(one[:thread]), start: one[:start_s], total: one[:total_s], ready: one[:ready_s],
-            behind: line, share: line && share }
+            behind: line && line_of(line), share: line && share }
         end
       end
 
@@ -128,25 +132,27 @@ module Headway
       end
 
       # @yieldreturn [Float] a stack's seconds
-      # @return [Hash] of each line the methods it was in, with their times; "": none but its own
+      # @return [Hash] of each line, a frame, the methods it was in, with their times; "": none but its own
       def called_by_line(stacks)
         stacks.each_with_object(Hash.new { |lines, line| lines[line] = Hash.new(0.0) }) do |stack, lines|
           frame = @behind.telling(stack)
           leaf = @behind.leaf(stack) if frame
-          lines[frame ? Labels.frame(frame) : "unknown code"][leaf.equal?(frame) ? "" : Labels.method_of(leaf)] += yield stack
+          lines[frame || UNKNOWN][leaf.equal?(frame) ? "" : Labels.method_of(leaf)] += yield stack
         end
       end
 
-      # @yieldparam line [String]
+      # @yieldparam line [Hash]
       # @yieldparam time [Float]
       # @yieldreturn [Hash] what else there is to tell
       def longest(called)
         times = called.transform_values { |leaves| leaves.values.sum }
         least = MINOR * (times.values.max || 0.0)
         times.select { |_, time| time.positive? && time >= least }.max_by(MOST_METHODS, &:last).map do |line, time|
-          { line: "#{line}#{calling(called[line], time)}", time: time, **yield(line, time) }
+          { line: line_of(line, calling(called[line], time)), time: time, **yield(line, time) }
         end
       end
+
+      def line_of(frame, calling = "") = "#{Labels.frame(frame, room: ROOM - calling.length)}#{calling}"
 
       def name_of(kind) = kind[:name].empty? ? "work without a name" : Summary::Text.cut(kind[:name])
 

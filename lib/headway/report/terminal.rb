@@ -6,6 +6,9 @@ module Headway
   module Report
     # A trace as text for a terminal, in the words and columns of `headway run --summary`.
     class Terminal < Listing
+      LINE = 160 # of code
+      private_constant :LINE
+
       # @param output [IO]
       def write(output)
         room = TextWidth.of_terminal(output)
@@ -57,18 +60,18 @@ module Headway
       def longest_waits
         list("Of each kind the one that waited longest for the GVL, and what that was mostly behind", @rows.longest_waits) do |row|
           where = "at #{moment(row[:start])} in #{row[:thread]}"
-          [time(row[:ready]), "of #{time(row[:total])}", text([row[:name], where, *behind(row)].join(", "), 160)]
+          [time(row[:ready]), "of #{time(row[:total])}", [text("#{row[:name]}, #{where}", 120), *behind(row)].join(", ")]
         end
       end
 
       def blocked
         what, whose = @rows.work? ? ["work was", "its"] : ["threads were", "their"]
         list("Where #{what} blocked for 10 ms and longer, and how much of #{whose} time without the GVL that is", @rows.blocked) do |row|
-          [time(row[:time]), percent(row[:share]), text("#{row[:who]}: #{row[:line]}", 120)]
+          [time(row[:time]), percent(row[:share]), "#{text(row[:who], 40)}: #{text(row[:line], LINE)}"]
         end
       end
 
-      def behind(row) = row[:behind] && "behind #{row[:behind]} (#{percent(row[:share])})"
+      def behind(row) = row[:behind] && "behind #{text(row[:behind], LINE)} (#{percent(row[:share])})"
 
       def pairs
         list("Who waited for whom", @rows.pairs) do |pair|
@@ -78,7 +81,7 @@ module Headway
 
       def blame
         list("What held the GVL while others waited", @rows.blame) do |row|
-          [time(row[:time]), percent(row[:share]), text([row[:line], row[:at]&.join(" ")].compact.join(", "), 160)]
+          [time(row[:time]), percent(row[:share]), [text(row[:line], LINE), *row[:at]&.join(" ")].join(", ")]
         end
       end
 
