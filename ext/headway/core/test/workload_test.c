@@ -1,58 +1,8 @@
-/* From events to requests and tracks. */
-#include "trace_file.h"
-#include "clock.h"
-#include "workload.h"
+/* From events to requests. */
+#include "workload_of.h"
 
 #include <pthread.h>
 #include <unistd.h>
-
-static struct hw_workload work;
-static struct hw_buffer buffer;
-
-static void
-clean_up(void)
-{
-    free(buffer.bytes);
-    buffer = (struct hw_buffer){ 0 };
-    hw_workload_free(&work);
-}
-
-#define AT(us) (UINT64_C(1000000) + (us) * HW_NS_PER_US)
-#define COUNT(array) (sizeof(array) / sizeof(*(array)))
-
-/* Times in microseconds from 0. */
-static void
-read_lossy_trace(uint64_t dropped, const struct hw_trace_event *events, size_t count)
-{
-    struct hw_trace_damage damage;
-    test_clean_up = clean_up;
-    hw_workload_init(&work);
-    CHECK(hw_write_header(&buffer, &trace_header));
-    CHECK(hw_write_string(&buffer, 1, "light", 5));
-    CHECK(hw_write_string(&buffer, 2, "inner", 5));
-    CHECK(hw_write_events(&buffer, events, count));
-    CHECK(hw_write_thread(&buffer, 7, "ticker", 6, "", 0)); /* names may come late */
-    CHECK(hw_write_thread(&buffer, 8, "ticker", 6, "", 0));
-    CHECK(hw_write_dropped(&buffer, dropped, 0));
-    CHECK(hw_write_end(&buffer));
-    CHECK(hw_workload_read(&work, trace_file(buffer.bytes, buffer.length), UINT64_MAX, &damage));
-    CHECK(hw_workload_finish(&work));
-}
-
-static void
-read_trace(const struct hw_trace_event *events, size_t count)
-{
-    read_lossy_trace(3, events, count);
-}
-
-static void
-check_step(const struct hw_request *request, unsigned place, enum hw_step_kind kind, uint64_t length_us)
-{
-    const struct hw_step *step = &work.steps[request->first_step + place];
-    CHECK(place < request->steps);
-    CHECK_EQUAL(kind, step->kind);
-    CHECK_EQUAL(length_us * HW_NS_PER_US, step->length_ns);
-}
 
 TEST(a_request_is_what_was_marked_without_its_waits)
 {
@@ -215,155 +165,6 @@ TEST(threads_that_work_one_after_another_are_no_larger_pool)
     CHECK_EQUAL(REQUESTS, work.processes[0].requests);
     CHECK_EQUAL(3, work.processes[0].workers);
     CHECK_EQUAL(3, work.processes[0].most_at_once);
-    clean_up();
-}
-
-TEST(threads_without_marks_are_tracks)
-{
-    static const struct hw_trace_event events[] = {
-        EVENT(AT(0), 7, KNOWN, .value = HW_SUSPENDED), EVENT(AT(5), 7, READY), EVENT(AT(8), 7, RESUMED),
-        EVENT(AT(10), 7, SUSPENDED), EVENT(AT(30), 7, READY), EVENT(AT(33), 7, RESUMED),
-        EVENT(AT(40), 7, SUSPENDED), EVENT(AT(60), 7, READY), EVENT(AT(61), 7, RESUMED), EVENT(AT(62), 7, SUSPENDED),
-        EVENT(AT(70), 7, KNOWN, .value = HW_SUSPENDED),
-    };
-    read_trace(events, COUNT(events));
-    CHECK_EQUAL(0, work.marked);
-    CHECK_EQUAL(1, work.track_count);
-    CHECK_EQUAL(3, work.tracks[0].requests);
-    CHECK(strcmp(work.classes[work.tracks[0].class].name, "ticker") == 0);
-    check_step(&work.requests[0], 0, HW_STEP_GVL, 2);
-    check_step(&work.requests[0], 1, HW_STEP_DELAY, 20);
-    check_step(&work.requests[1], 0, HW_STEP_GVL, 7);
-    check_step(&work.requests[1], 1, HW_STEP_DELAY, 20);
-    check_step(&work.requests[2], 0, HW_STEP_GVL, 1);
-    check_step(&work.requests[2], 1, HW_STEP_DELAY, 8 + 5); /* its last, and what it slept before the first */
-    CHECK_EQUAL(2, work.requests[2].steps);
-    clean_up();
-}
-
-TEST(what_was_computed_without_the_gvl_is_no_delay)
-{
-    static const struct hw_trace_event events[] = {
-        EVENT(AT(0), 7, KNOWN, .value = HW_RUNNING),
-        EVENT(AT(100), 7, SUSPENDED), EVENT(AT(1100), 7, READY), EVENT(AT(1100), 7, CPU, .value = 5000), EVENT(AT(1100), 7, RESUMED),
-        EVENT(AT(1200), 7, SUSPENDED), EVENT(AT(3200), 7, READY), EVENT(AT(3200), 7, CPU, .value = 7050), EVENT(AT(3200), 7, RESUMED),
-        EVENT(AT(3300), 7, SUSPENDED), EVENT(AT(4300), 7, READY), EVENT(AT(4300), 7, CPU, .value = 7160), EVENT(AT(4300), 7, RESUMED),
-        EVENT(AT(4400), 7, SUSPENDED), EVENT(AT(5400), 7, READY), EVENT(AT(5400), 7, CPU, .value = 7660), EVENT(AT(5400), 7, RESUMED),
-        EVENT(AT(5500), 7, SUSPENDED), EVENT(AT(6500), 7, READY), EVENT(AT(6500), 7, CPU, .value = 8460), EVENT(AT(6500), 7, RESUMED),
-    };
-    read_trace(events, COUNT(events));
-    check_step(&work.requests[0], 1, HW_STEP_DELAY, 1000); /* nothing to compare the clock with yet */
-    check_step(&work.requests[1], 1, HW_STEP_CPU, 1950);
-    check_step(&work.requests[2], 1, HW_STEP_DELAY, 1000);
-    check_step(&work.requests[3], 1, HW_STEP_CPU, 400);
-    check_step(&work.requests[3], 2, HW_STEP_DELAY, 600);
-    check_step(&work.requests[4], 1, HW_STEP_CPU, 700); /* ... and had no core for the rest */
-    CHECK_EQUAL(2, work.requests[4].steps);
-    clean_up();
-}
-
-/* It hides nothing that was computed without the GVL; and whoever waited for it did so all the time. */
-TEST(a_hold_off_the_processor_is_none_of_what_the_clock_gains)
-{
-    static const struct hw_trace_event events[] = {
-        EVENT(AT(0), 7, KNOWN, .value = HW_RUNNING),
-        EVENT(AT(100), 7, SUSPENDED), EVENT(AT(1100), 7, READY), EVENT(AT(1100), 7, CPU, .value = 5000), EVENT(AT(1100), 7, RESUMED),
-        EVENT(AT(4200), 7, OFF_CPU, .value = 2900), EVENT(AT(4200), 7, SUSPENDED), EVENT(AT(5200), 7, READY),
-        EVENT(AT(5200), 7, CPU, .value = 5900), EVENT(AT(5200), 7, RESUMED),
-        EVENT(AT(5300), 7, OFF_CPU, .value = UINT32_MAX), EVENT(AT(5300), 7, SUSPENDED), EVENT(AT(5400), 7, RESUMED),
-    };
-    read_trace(events, COUNT(events));
-    check_step(&work.requests[1], 0, HW_STEP_GVL, 3100);
-    check_step(&work.requests[1], 1, HW_STEP_CPU, 700);
-    CHECK_EQUAL((2900 + 100) * HW_NS_PER_US, work.processes[0].off_cpu_ns);
-    CHECK_EQUAL((100 + 3100 + 100) * HW_NS_PER_US, work.processes[0].running_ns);
-    clean_up();
-}
-
-TEST(beside_requests_a_thread_that_computes_is_kept_and_an_idle_one_forgotten)
-{
-    static const struct hw_trace_event events[] = {
-        EVENT(AT(0), 2, KNOWN, .value = HW_SUSPENDED), EVENT(AT(0), 7, KNOWN, .value = HW_RUNNING),
-        EVENT(AT(5000), 7, PREEMPTED), EVENT(AT(5000), 1, RESUMED), EVENT(AT(5000), 1, MARK_BEGIN, .value = 1),
-        EVENT(AT(5900), 1, MARK_END, .value = 1), EVENT(AT(6000), 1, SUSPENDED), EVENT(AT(6000), 2, RESUMED),
-        EVENT(AT(6001), 2, SUSPENDED), EVENT(AT(6001), 7, RESUMED), EVENT(AT(10000), 7, KNOWN, .value = HW_RUNNING),
-        EVENT(AT(10000), 2, KNOWN, .value = HW_SUSPENDED),
-    };
-    read_trace(events, COUNT(events));
-    CHECK_EQUAL(1, work.marked);
-    CHECK_EQUAL(2, work.request_count);
-    CHECK_EQUAL(1 * HW_NS_PER_US, work.forgotten_ns);
-    check_step(&work.requests[1], 0, HW_STEP_GVL, 3999); /* not what it ran before the first request */
-    clean_up();
-}
-
-/* Thread 7 lives for a moment, 8 of the same name after it, and 9 of another name lives on. */
-TEST(threads_that_ended_are_one_track_with_pauses)
-{
-    static const struct hw_trace_event events[] = {
-        EVENT(AT(0), 1, KNOWN, .value = HW_RUNNING), EVENT(AT(0), 1, MARK_BEGIN, .value = 1), EVENT(AT(50), 1, MARK_END, .value = 1),
-        EVENT(AT(100), 1, SUSPENDED), EVENT(AT(100), 7, RESUMED), EVENT(AT(110), 7, SUSPENDED), EVENT(AT(110), 9, RESUMED),
-        EVENT(AT(115), 9, SUSPENDED), EVENT(AT(150), 7, READY), EVENT(AT(150), 7, RESUMED), EVENT(AT(155), 7, EXITED),
-        EVENT(AT(300), 8, RESUMED), EVENT(AT(320), 8, EXITED), EVENT(AT(1000), 9, READY), EVENT(AT(1000), 9, RESUMED),
-    };
-    read_trace(events, COUNT(events));
-    CHECK_EQUAL(1, work.marked);
-    CHECK_EQUAL(6, work.request_count);
-    CHECK_EQUAL(3, work.tracks[0].requests);
-    CHECK_EQUAL(2, work.requests[4].track);
-    CHECK_EQUAL(35 * HW_NS_PER_US, work.tracks[0].running_ns);
-    CHECK_EQUAL(1000 * HW_NS_PER_US, work.tracks[0].lived_ns);
-    check_step(&work.requests[1], 1, HW_STEP_DELAY, 40);
-    check_step(&work.requests[2], 0, HW_STEP_GVL, 5);
-    CHECK_EQUAL(145 * HW_NS_PER_US + 1, work.steps[work.requests[2].first_step + 1].length_ns);
-    check_step(&work.requests[3], 0, HW_STEP_GVL, 20);
-    CHECK_EQUAL((680 + 100) * HW_NS_PER_US + 1, work.steps[work.requests[3].first_step + 1].length_ns);
-    clean_up();
-}
-
-static uint64_t
-length_of_track(uint32_t place)
-{
-    const struct hw_track *track = &work.tracks[place];
-    uint64_t sum_ns = 0;
-    for (uint32_t i = 0; i < track->requests; i++) {
-        const struct hw_request *cycle = &work.requests[track->first_request + i];
-        for (uint32_t k = 0; k < cycle->steps; k++) sum_ns += work.steps[cycle->first_step + k].length_ns;
-    }
-    return sum_ns;
-}
-
-/* Most of which ran at one time only; 10 and 11 were born late. */
-TEST(beside_requests_a_thread_does_as_much_as_it_did)
-{
-    static const struct hw_trace_event events[] = {
-        EVENT(AT(0), 1, KNOWN, .value = HW_RUNNING), EVENT(AT(0), 7, KNOWN, .value = HW_SUSPENDED),
-        EVENT(AT(0), 8, KNOWN, .value = HW_SUSPENDED), EVENT(AT(0), 9, KNOWN, .value = HW_SUSPENDED), EVENT(AT(0), 1, MARK_BEGIN, .value = 1), EVENT(AT(50), 1, MARK_END, .value = 1),
-        EVENT(AT(100), 1, SUSPENDED), EVENT(AT(100), 9, RESUMED), EVENT(AT(150), 9, SUSPENDED),
-        EVENT(AT(200), 7, RESUMED), EVENT(AT(250), 7, SUSPENDED), EVENT(AT(300), 7, RESUMED), EVENT(AT(350), 7, SUSPENDED),
-        EVENT(AT(700), 10, STARTED), EVENT(AT(800), 10, RESUMED), EVENT(AT(850), 10, SUSPENDED),
-        EVENT(AT(900), 8, RESUMED), EVENT(AT(950), 8, SUSPENDED), EVENT(AT(950), 11, RESUMED), EVENT(AT(1000), 11, SUSPENDED),
-    };
-    read_trace(events, COUNT(events));
-    CHECK_EQUAL(5, work.track_count);
-    for (uint32_t i = 0; i < work.track_count; i++) {
-        uint64_t length_ns = length_of_track(i);
-        CHECK(length_ns >= 1000 * HW_NS_PER_US && length_ns <= 1000 * HW_NS_PER_US + 1, "%u: %" PRIu64, i, length_ns);
-    }
-    clean_up();
-}
-
-/* As where a process was killed just then. */
-TEST(a_thread_that_had_no_time_to_do_anything_is_forgotten)
-{
-    static const struct hw_trace_event events[] = {
-        EVENT(AT(0), 1, KNOWN, .value = HW_RUNNING), EVENT(AT(0), 1, MARK_BEGIN, .value = 1), EVENT(AT(5000), 1, MARK_END, .value = 1),
-        EVENT(AT(5000), 1, SUSPENDED), EVENT(AT(5000), 7, STARTED), EVENT(AT(5000), 7, RESUMED), EVENT(AT(5001), 7, MARK, .value = 2),
-    };
-    read_trace(events, COUNT(events));
-    CHECK_EQUAL(1, work.marked);
-    CHECK_EQUAL(1, work.request_count);
-    CHECK_EQUAL(1 * HW_NS_PER_US, work.forgotten_ns);
     clean_up();
 }
 
@@ -550,17 +351,12 @@ TEST(jobs_in_a_server_go_on_beside_its_requests)
 
 TESTS({ "request", a_request_is_what_was_marked_without_its_waits },
       { "queued", how_long_requests_stood_in_a_queue_is_summed_up },
-      { "busy", requests_that_overlap_are_busy_from_the_first_begin_to_the_last_end }, { "part", a_part_is_no_request_wherever_it_is },
-      { "jobs", jobs_in_a_server_go_on_beside_its_requests },
+      { "busy", requests_that_overlap_are_busy_from_the_first_begin_to_the_last_end },
+      { "part", a_part_is_no_request_wherever_it_is }, { "jobs", jobs_in_a_server_go_on_beside_its_requests },
       { "alike", marks_of_one_name_nest }, { "alike, dropped", where_events_were_dropped_an_end_is_the_end },
       { "idle", idle_threads_are_those_named_as_one_that_did_requests },
       { "workers", threads_that_work_one_after_another_are_no_larger_pool },
-      { "tracks", threads_without_marks_are_tracks },
-      { "cpu", what_was_computed_without_the_gvl_is_no_delay },
-      { "off_cpu", a_hold_off_the_processor_is_none_of_what_the_clock_gains },
-      { "beside", beside_requests_a_thread_that_computes_is_kept_and_an_idle_one_forgotten },
-      { "ended", threads_that_ended_are_one_track_with_pauses },
-      { "pace", beside_requests_a_thread_does_as_much_as_it_did }, { "born last", a_thread_that_had_no_time_to_do_anything_is_forgotten },
-      { "classes", classes_of_requests_and_of_threads_are_apart }, { "bytes", a_class_is_found_again_whatever_bytes_its_name_has },
+      { "classes", classes_of_requests_and_of_threads_are_apart },
+      { "bytes", a_class_is_found_again_whatever_bytes_its_name_has },
       { "load", delays_that_grow_with_load_are_noticed }, { "any", any_events_can_be_read },
       { "cancelled", reading_may_be_given_up_at_any_moment })
