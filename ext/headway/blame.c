@@ -25,7 +25,7 @@ struct hw_strings hw_strings;
 
 static struct code {
     VALUE code;
-    uint32_t method, file;
+    uint32_t method, file, first_line; /* 0: not known */
 } *codes, /* kept, of number - 1 */
     aliases[ALIASES]; /* others, until the next collection: then there may be another one at that address. The object that marks has no write
                        * barrier, so that it marks when all others have, too: what is put here later outlives that collection. */
@@ -87,6 +87,8 @@ look_up(VALUE data)
     VALUE path = rb_profile_frame_absolute_path(found->code);
     found->file = string_number(NIL_P(path) ? rb_profile_frame_path(found->code) : path);
     found->method = string_number(without_addresses(rb_profile_frame_full_label(found->code)));
+    VALUE first_line = rb_profile_frame_first_lineno(found->code);
+    if (FIXNUM_P(first_line) && FIX2LONG(first_line) > 0) found->first_line = (uint32_t)FIX2LONG(first_line);
     return Qnil;
 }
 
@@ -182,6 +184,18 @@ add_stack(struct hw_blamed_frame *frames, unsigned depth, uint64_t weight_ns)
     return hw_stacks_add(&hw_stacks, frames, depth, weight_ns);
 }
 
+/* What a method evaluates is the method's to the VM, and its file the method's, but at the lines of what is evaluated: where those are before
+ * the method begins, it is at the line that evaluates. */
+static uint32_t
+line_of(struct code code, const VALUE *found, const int *lines, int depth)
+{
+    if (lines[0] <= 0) return 0;
+    for (int i = 0; i < depth; i++) {
+        if (found[i] == found[0] && lines[i] > 0 && (uint32_t)lines[i] >= code.first_line) return (uint32_t)lines[i];
+    }
+    return 0;
+}
+
 /* The stack of the thread that runs. With weight 0 only its number is wanted. */
 static void
 take_stack(const struct hw_thread *record, enum hw_trace_kind kind, uint64_t weight_ns, uint64_t now)
@@ -193,7 +207,7 @@ take_stack(const struct hw_thread *record, enum hw_trace_kind kind, uint64_t wei
     int depth = rb_profile_frames(0, HW_STACK_DEEPEST, found, lines);
     for (int i = 0; i < depth; i++) {
         struct code code = known(found[i]);
-        frames[i] = (struct hw_blamed_frame){ code.method, code.file, lines[i] > 0 ? (uint32_t)lines[i] : 0 };
+        frames[i] = (struct hw_blamed_frame){ code.method, code.file, line_of(code, &found[i], &lines[i], depth - i) };
     }
     uint32_t stack = add_stack(frames, depth > 0 ? (unsigned)depth : 0, weight_ns);
     if (stack) hw_feed_aside(&hw_runtime, kind, record->number, stack, now);

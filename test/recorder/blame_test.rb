@@ -59,6 +59,28 @@ class BlameTest < Harness::RecorderTest
     end
   end
 
+  # Without a file of its own, at lines that are not those of the file it is called in.
+  module Evaluated
+    CODE = "\n\n\nover = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.1\nnil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < over"
+    LINE = __LINE__ + 1
+    def self.once = eval(CODE) # rubocop:disable Style/EvalWithLocation
+    def self.within_another = eval("\neval(CODE)") # rubocop:disable Style/EvalWithLocation
+  end
+
+  %i[once within_another].each_with_index do |call, below|
+    test_under %i[fair_signal observe], "what was evaluated is blamed at the line that evaluates it: #{call}" do
+      method, places = "Evaluated.#{call}", nil
+      beside_io_threads(1) do
+        until places&.any?
+          Thread.new { Evaluated.public_send(call) }.join
+          frames = Headway.stats[:blame][:stacks].flat_map { |stack| stack[:frames] }
+          places = frames.select { |frame| frame[:method].end_with?(method) }.map { |frame| [frame[:file], frame[:line]] }
+        end
+      end
+      assert_equal [[File.realpath(__FILE__), Evaluated::LINE + below]], places.uniq
+    end
+  end
+
   # A server's stacks are deep, and new in their leaves all day: the table has the process's life to fill up, and blame goes on.
   def test_what_is_blamed_once_the_table_is_tight_is_the_programs_own
     with_headway(:fair_signal) do
