@@ -14,6 +14,7 @@ class RailsTest < Minitest::Test
     config.active_job.queue_adapter = :inline
     routes.append do
       get "/items/:id", to: "items#show"
+      get "/parts/:id.json", to: "items#show", format: "json"
       get "/fails", to: "items#fail"
       get "/state", to: "items#state"
       get "/stop", to: "items#stop"
@@ -160,7 +161,8 @@ class RailsTest < Minitest::Test
     paths = { "/eng/users/8" => "GET /eng/users/:id", "/eng" => "GET /eng", "/eng/nothing/7" => "GET (not found)", "/o/acme/eng/users/9" => "GET /o/:org/eng/users/:id",
               "/o/%61cme/eng/users/acme" => "GET /o/:org/eng/users/:id", "/o/%C3%A9/eng/users/1" => "GET /o/:org/eng/users/:id", "/rack/a/b" => "GET /rack", "/o/eng/rack/c" => "GET /o/:org/rack",
               "/eng/eng/eng" => "GET /eng/eng/:id", "/items/7" => "GET /items/:id", "/items/7.html" => "GET /items/:id",
-              "/items/7.json" => "GET /items/:id.json", "/items/7.made_up" => "GET /items/:id", "/eng/users/7.csv" => "GET /eng/users/:id.csv",
+              "/items/7.json" => "GET /items/:id.json", "/items/7.made_up" => "GET /items/:id", "/parts/7.json" => "GET /parts/:id.json",
+              "/eng/users/7.csv" => "GET /eng/users/:id.csv",
               "/eng/raises" => "GET /eng/raises", "/at/root/12" => "GET /at/root/:id",
               "/map/eng/users/3" => "GET /map/eng/users/:id", "/map/state" => "GET /map/state", "/" => "GET /" }
     paths.each_key { |path| get(@port, path) }

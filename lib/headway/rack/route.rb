@@ -115,7 +115,7 @@ module Headway
       # Rails tells the innermost route. An engine's begins where the engine is mounted; another application that is mounted has
       # that of its mount, without a format.
       def rails_pattern(env, pattern)
-        own = pattern.end_with?(FORMAT) ? "#{pattern.delete_suffix(FORMAT)}#{asked_for(env)}" : pattern
+        own = pattern.end_with?(FORMAT) ? with_format(pattern.delete_suffix(FORMAT), asked_for(env)) : pattern
         if (place = place(env))
           place.end_with?(pattern) ? place : joined(place(env, own), own)
         else # what is mounted at the root has all the paths there are
@@ -129,6 +129,11 @@ module Headway
         return if format.nil? || format == "html" || !env["PATH_INFO"].to_s.end_with?(suffix = ".#{format}")
 
         suffix if defined?(::Mime) && ::Mime[format]
+      end
+
+      # A route may have one format only, and its path ends so already.
+      def with_format(pattern, suffix)
+        suffix && !pattern.end_with?(suffix) ? "#{pattern}#{suffix}" : pattern
       end
 
       def joined(place, pattern)
