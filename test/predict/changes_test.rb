@@ -87,6 +87,7 @@ class AdviseChangesTest < PredictCase
     assert_equal "headway run -x -- bundle exec rackup -p 3000", changes["/usr/local/bundle/bin/rackup -p 3000"]
     assert_equal "headway run -x -- rackup -p 3000", changes["/var/lib/gems/3.4.0/gems/rackup-2.2.1/exe/rackup -p 3000"]
     assert_equal "headway run -x -- /usr/local/bin/puma -p 3000", changes["/usr/local/bin/puma -p 3000"]
+    assert_equal "headway run -x -- bundle exec puma -t 3:3", changes["/app/vendor/bundle/ruby/3.4.0/gems/puma-8.0.2/bin/puma-wild -t 5:5"]
     assert_equal "headway run -x -- /srv/gems/app.rb", changes["/srv/gems/app.rb"]
     File.write(File.join(@directory, "Gemfile.lock"), "GEM\n  specs:\n    puma (8.0.2)\n")
     assert_equal "headway run -x -- bundle exec puma -p 3000", changes["/usr/local/bin/puma -p 3000"]

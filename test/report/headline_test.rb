@@ -265,6 +265,7 @@ class HeadlineTest < Minitest::Test
   def test_commands
     { "puma 8.0.2 (tcp://0.0.0.0:3000) [shop]" => "bundle exec puma", "puma: cluster worker 0: 42 [shop]" => "bundle exec puma",
       "/app/vendor/bundle/ruby/3.4.0/bin/puma -t 5:5" => "bundle exec puma -t 5:5",
+      "/usr/lib/gems/puma-8.0.2/bin/puma-wild -t 5:5" => "bundle exec puma -t 5:5",
       "sidekiq 7.3.0 shop [0 of 5 busy]" => "bundle exec sidekiq", "-e" => "COMMAND", "" => "COMMAND",
       "bin/rails server" => "bin/rails server", "ruby a.rb --url=http://h/?a=1&b=2" => "ruby a.rb '--url=http://h/?a=1&b=2'",
       "ruby a.rb; rm -r $HOME" => "ruby 'a.rb;' rm -r '$HOME'", "ruby a.rb it's --é=~/x" => "ruby a.rb 'it'\\''s' '--é=~/x'",

@@ -87,9 +87,9 @@ module Headway
 
       # A program of a gem, which `bundle exec` has found, is where it is for Bundler alone.
       def command
-        titled = Trace::Title.command(@command) and return titled
-
         given = @line.with(on_line)
+        titled = Trace::Title.command(given) and return titled
+
         program, arguments = given.split(" ", 2)
         name = File.basename(program.to_s)
         gem_program = GEM_PROGRAM.match?(program)
