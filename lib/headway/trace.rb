@@ -24,6 +24,7 @@ module Headway
 
     # The class has to be there already: its constant is autoloaded.
     require_relative "trace/analysis"
+    require_relative "trace/directory"
     require_relative "trace/events"
     require_relative "trace/title"
 

@@ -32,6 +32,9 @@ class RealTraceTest < TraceCase
     assert_equal ["`headway advise #{one}`", "`headway advise out`", "`headway advise out`"],
                  ([[one], [one, other], ["out"]].map { |words| headway("report", *words, chdir: @directory).out[/`headway advise [^`]+`/] })
     assert_equal "`headway advise .`", headway("report", ".", chdir: below).out[/`headway advise [^`]+`/]
+
+    FileUtils.mv(File.join(@directory, other), File.join(@directory, other = "out/b.trace"))
+    assert_equal "`headway advise FILE`", headway("report", one, other, chdir: @directory).out[/`headway advise [^`]+`/], "in the directory nobody looks for it"
   end
 
   # The sums of the slices are those of the analysis.

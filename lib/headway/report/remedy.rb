@@ -72,8 +72,14 @@ module Headway
       def fair?(process) = process.nil? || process[:policy] == "fair"
 
       def files
-        path = @paths.size == 1 ? @paths.first : @paths.map { |one| File.dirname(one) }.uniq.then { |directories| directories.first if directories.one? }
+        path = @paths.size == 1 ? @paths.first : directory
         path && path.size <= COMMAND_LONGEST && PLAIN.match?(path.scrub) ? path : "FILE"
+      end
+
+      # Where all files are that are to be asked, and are found by their names.
+      def directory
+        directories = @paths.map { |one| File.dirname(one) }.uniq
+        directories.first if directories.one? && @paths.all? { |one| Trace::Directory.of?(one) }
       end
 
       def command(process)

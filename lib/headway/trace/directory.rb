@@ -5,8 +5,13 @@ module Headway
     # The traces in a directory, which many processes and machines wrote or were copied to.
     module Directory
       # Where it is recorded, files end so unless told otherwise.
-      TRACES = "**/*.headway"
-      private_constant :TRACES
+      ENDING = ".headway"
+      TRACES = "**/*#{ENDING}"
+      private_constant :ENDING, :TRACES
+
+      # @param file [String]
+      # @return [Boolean] whether it is taken for a trace, or for more of them, in the directory that it lies in
+      def self.of?(file) = file.end_with?(ENDING) || File.directory?(file)
 
       # @param path [String]
       # @yieldparam file [String] one of which nothing can be read
