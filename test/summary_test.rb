@@ -76,13 +76,13 @@ class SummaryTest < Minitest::Test
   # Fair preempts who has run for 5 ms without blocking.
   def test_fair_is_no_remedy_for_waits_behind_what_is_brief
     threads = [thread("io", running: 0.1, ready: 4.0, suspended: 1.0), thread("pool", running: 4.9, suspended: 0.1, caused: 4.0, count: 50)]
-    brief, long = [0.1, 0.3].map { |batch| summary(threads, policy: :observe, ready: 4.0, batch: batch) }
+    brief, long = [0.9, 1.1].map { |batch| summary(threads, policy: :observe, ready: 4.0, batch: batch) }
 
     assert_match(/io waited 78 % .*\. No policy shortens that: who has the GVL mostly gives it up by itself within 5 ms\. More processes do\.$/, brief)
     assert_match(/io waited 78 % .*; --policy fair would let it go first\.$/, long)
     assert_match(/ No policy shortens that: collections of garbage keep the GVL\. More processes do, or less garbage\.$/,
-                 summary(threads, policy: :observe, ready: 4.0, batch: 0.1, gc_s: 0.3))
-    assert_includes summary(threads, ready: 4.0, batch: 0.1), UNDER_FAIR
+                 summary(threads, policy: :observe, ready: 4.0, batch: 0.9, gc_s: 0.3))
+    assert_includes summary(threads, ready: 4.0, batch: 0.9), UNDER_FAIR
   end
 
   # As in a server that has ended, whose threads have one name.
@@ -293,9 +293,9 @@ class SummaryTest < Minitest::Test
 
   private
 
-  def summary(threads, policy: :fair, cpu_s: 1.0, ready: 0.02, batch: 1.0, late: 0.0, wait: { count: 7, p50: 20e-6, p99: 900e-6, max: 0.1 }, notices: [],
+  def summary(threads, policy: :fair, cpu_s: 1.0, ready: 0.02, batch: ready, late: 0.0, wait: { count: 7, p50: 20e-6, p99: 900e-6, max: 0.1 }, notices: [],
               quota: nil, many_to_many: false, work: {}, gc_s: 0.0)
-    process = { running: 1.0, running_batch: batch, ready: ready, suspended: 5.0, wait: wait, hold: NONE,
+    process = { running: 1.0, running_batch: 0.0, ready_batch: batch, ready: ready, suspended: 5.0, wait: wait, hold: NONE,
                 switches: { voluntary: 5, preempted: 2 }, preemptions: 3, parks: 4, park_timeouts: 0, retries: 6,
                 threads: threads.size }
     stats = { policy: policy, preempt: :signal, quantum_ms: 100.0, wall: 12.34, process: process, work: work, threads: threads,

@@ -104,7 +104,7 @@ process_hash(void)
     pthread_mutex_lock(&hw_runtime.lock);
     uint64_t now = hw_now_ns();
     struct hw_figures copy = hw_figures_of_all(scheduler, now);
-    uint64_t batch_ns = hw_scheduler_batch_ns(scheduler, now);
+    uint64_t batch_ns = hw_scheduler_batch_ns(scheduler, now), batch_waits_ns = hw_scheduler_batch_waits_ns(scheduler, now);
     unsigned living = scheduler->living;
     uint64_t preemptions = scheduler->preemptions, retries = scheduler->retries;
     uint64_t parks = hw_runtime.parks, park_timeouts = hw_runtime.park_timeouts;
@@ -113,6 +113,7 @@ process_hash(void)
     VALUE hash = rb_hash_new();
     set_account(hash, &copy);
     hw_set(hash, "running_batch", hw_seconds(batch_ns));
+    hw_set(hash, "ready_batch", hw_seconds(batch_waits_ns));
     hw_set_number(hash, "preemptions", preemptions);
     hw_set_number(hash, "parks", parks);
     hw_set_number(hash, "park_timeouts", park_timeouts);

@@ -164,6 +164,7 @@ thread_hash(const struct hw_analysis *analysis, const struct hw_analysed_thread 
     hw_set_number(hash, "suspended", thread->time_ns[HW_SUSPENDED]);
     hw_set_number(hash, "off_cpu", thread->off_cpu_ns);
     hw_set_number(hash, "batch", thread->batch_ns);
+    hw_set_number(hash, "batch_waits", thread->batch_waits_ns);
     hw_set(hash, "wait", durations(&thread->wait));
     hw_set(hash, "hold", durations(&thread->hold));
     hw_set_number(hash, "voluntary", thread->voluntary);

@@ -110,7 +110,7 @@ module Headway
     end
 
     def stats
-      counters = { running_batch: 0.0, preemptions: 0, parks: 0, park_timeouts: 0, pulls: 0, retries: 0, threads: 0 }
+      counters = { running_batch: 0.0, ready_batch: 0.0, preemptions: 0, parks: 0, park_timeouts: 0, pulls: 0, retries: 0, threads: 0 }
       { policy: policy, preempt: preempt, quantum_ms: quantum_ms, wall: 0.0, process: NOTHING.merge(counters), work: {},
         threads: [], blame: { samples: 0, weight: 0.0, late: 0.0, folded: 0, stacks: [] } }
     end

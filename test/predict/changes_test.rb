@@ -111,12 +111,12 @@ class AdviseChangesTest < PredictCase
 
   # Of a file's name each process but one would make another.
   def test_several_processes_are_verified_with_a_directory
-    several = json_of("advise", mixed(cpus: 4))
+    several, one = [4, 1].map { |cpus| mixed(cpus: cpus).then { |path| Dir.chdir(@directory) { json_of("advise", path) } } }
     assert_operator several.dig("recommended", "processes"), :>, 1
     assert_match(/\Amkdir after\b/, several["verify"].first)
     assert_match(/ --record after -- /, several["verify"][1])
     assert_match(/\Aheadway predict after /, several["verify"][2])
-    assert_match(/ --record after\.headway -- /, json_of("advise", mixed(cpus: 1))["verify"].first)
+    assert_match(/ --record after\.headway -- /, one["verify"].first)
   end
 
   def test_headway_is_to_be_started_only_where_it_is_not

@@ -19,6 +19,15 @@ class HeadlineOfWorkTest < Minitest::Test
     assert_match(/\Awork without a name spent 60 % .* \(app\/report\.rb:12\)\. /, headline(MadeTraces.stalled(work: nameless)))
   end
 
+  # Six requests that waited for half a second together are no trouble where others waited for a hundred.
+  def test_a_kind_of_work_that_was_little_is_no_example
+    rare = { **WORK.first, name: "GET /rare", count: 6, running_s: 0.0 }
+    said = ->(ready_s) { headline(MadeTraces.stalled(work: [*WORK, { **rare, total_s: 2 * ready_s / 1.9, ready_s: ready_s }])) }
+
+    assert_match(/\A`GET \/` spent 60 % /, said[2.9])
+    assert_match(/\A`GET \/rare` spent 95 % /, said[3.1])
+  end
+
   # Nothing is seen of them, as there is nobody to be looked at.
   def test_of_waits_with_the_gvl_free_nobody_is_blamed
     late = MadeTrace.new(threads: [{ name: "late", segments: [[:ready, 0.85]] }]).to_h[:threads] # the others wait for 1.7 s

@@ -244,6 +244,14 @@ class HeadlineTest < Minitest::Test
     assert_match(/ With policy fair it would go first: /, headline(MadeTrace.new(threads: pool[0.008])))
   end
 
+  # Of what was run they are little, of what was waited for they are not.
+  def test_few_long_holds_beside_many_brief_ones
+    job = { name: "job", segments: [[:running, 0.0015], [:suspended, 0.002]] * 60 + [[:running, 0.03], [:suspended, 1.0]] }
+    io = { name: "io", start_s: 60 * 0.0035 - 0.1, segments: [[:suspended, 0.101], [:ready, 0.029], [:running, 0.001], [:suspended, 0.1]] }
+
+    assert_match(/\Aio spent .* With policy fair it would go first: /, headline(MadeTrace.new(threads: [job, io])))
+  end
+
   # What they collect counts to nobody, so that they seem to block soon.
   def test_collections_of_garbage_give_way_under_no_policy
     threads = Array.new(8) { |i| { name: "worker-#{i}", start_s: i * 0.006, segments: [[:running, 0.006], [:suspended, 0.006], [:ready, 0.036]] * 10 } }
@@ -257,7 +265,7 @@ class HeadlineTest < Minitest::Test
   def test_what_heeds_no_interrupt_beside_others_that_block_soon
     deaf = MadeTraces.stalled.to_h[:blame][:stacks].map { |stack| stack.merge(late_s: 0.8 * stack[:weight_s]) }
     data = MadeTraces.stalled(stacks: deaf).to_h
-    data[:totals][:batch_s] = 0.1
+    data[:totals][:ready_batch_s] = 0.1
 
     assert_operator Headway::Report::Headline.of(data), :end_with?, "a garbage collection, or no processor to run on)."
   end

@@ -86,8 +86,9 @@ class MadeTrace
 
   def totals(threads, wall_s)
     running_s, ready_s, suspended_s = %i[running_s ready_s suspended_s].map { |key| threads.sum(0.0) { |row| row[key] } }
-    batch_s = @threads.sum(0.0) { |thread| lengths(thread, :running).sum(0.0) { |length| [length - 0.005, 0.0].max } }
-    { running_s: running_s, ready_s: ready_s, suspended_s: suspended_s, off_cpu_s: @off_cpu_s, batch_s: batch_s, since_work: @since_work,
+    batch = @threads.flat_map { |thread| spans(thread).select { |from, to, state| state == :running && to - from > 0.005 } }
+    { running_s: running_s, ready_s: ready_s, suspended_s: suspended_s, off_cpu_s: @off_cpu_s, batch_s: batch.sum(0.0) { |from, to,| to - from - 0.005 },
+      ready_batch_s: batch.sum(0.0) { |from, to,| @threads.sum(0.0) { |thread| overlap(thread, from + 0.005, to, :ready) } }, since_work: @since_work,
       idle_s: [wall_s * @processes.size - running_s, 0.0].max,
       gc_s: gc_s, wait: spread(@threads.flat_map { |thread| lengths(thread, :ready) }),
       hold: spread(@threads.flat_map { |thread| lengths(thread, :running) }),
@@ -125,8 +126,8 @@ class MadeTrace
     held.select { |_, seconds| seconds > 1e-9 }.sort_by { |_, seconds| -seconds }.map { |id, seconds| { thread: id, s: seconds } }
   end
 
-  def overlap(thread, from, to)
-    spans(thread).select { |_, _, state| state == :running }
+  def overlap(thread, from, to, state = :running)
+    spans(thread).select { |_, _, one| one == state }
                  .sum(0.0) { |start, finish,| [[finish, to].min - [start, from].max, 0.0].max }
   end
 

@@ -17,7 +17,7 @@ class TraceTest < TraceCase
     assert_equal [{ id: 0, file: "trace0.headway", pid: 4242, parent_pid: 1, ruby: "3.4.7", command: "ruby server.rb", policy: "fair", preempt: "signal",
                     quantum_ms: 100.0, cpus: 2, started_at: "2023-11-14T22:13:20.000000Z", start_s: 0.0, end_s: 0.1,
                     events: 15, dropped: 5, folded: 2, unread: 0, quota: nil, pool: { threads: 1, count: 1, total_s: 0.065, work_s: 0.065, full_s: 0.065 }, queued: nil, damage: nil }], known[:processes]
-    assert_equal({ running_s: 0.098, ready_s: 0.053, suspended_s: 0.029, off_cpu_s: 0.0, batch_s: 0.088, idle_s: 0.002, gc_s: 0.002,
+    assert_equal({ running_s: 0.098, ready_s: 0.053, suspended_s: 0.029, off_cpu_s: 0.0, batch_s: 0.088, ready_batch_s: 0.045, idle_s: 0.002, gc_s: 0.002,
                    wait: durations(0.012, 0.041, p50_s: 0.012001279), hold: durations(0.01, 0.06, p50_s: 0.010002431),
                    switches: { voluntary: 1, preempted: 1 },
                    since_work: { wall_s: 0.09, running_s: 0.088, off_cpu_s: 0.0, gc_count: 1, gc_s: 0.002 } }, known[:totals])

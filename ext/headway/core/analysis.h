@@ -71,6 +71,7 @@ struct hw_analysed_thread {
     uint64_t burst_ns;        /* as the policy counts it, of what it ran on a processor */
     uint64_t away_ns;         /* how long it was suspended last; 0: it is told where */
     uint64_t batch_ns;        /* of its running time, what it ran as a batch thread: fair would have let others go first */
+    uint64_t batch_waits_ns;  /* what others waited meanwhile */
     uint64_t hold_off_cpu_ns; /* of the hold that is ending */
     uint32_t cpu_us;          /* its CPU clock as last read; 0: never */
     uint64_t cpu_read_ns;     /* when that was */

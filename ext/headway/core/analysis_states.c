@@ -65,10 +65,15 @@ hold_since_work(struct hw_pass *pass, uint64_t spent_ns, uint64_t off_cpu_ns)
 }
 
 static void
-add_to_burst(struct hw_analysed_thread *t, uint64_t ran_ns)
+add_to_burst(struct hw_pass *pass, struct hw_analysed_thread *t, uint64_t ran_ns)
 {
     t->burst_ns += ran_ns;
-    t->batch_ns += hw_policy_ran_as_batch_ns(&hw_policy_default, t->burst_ns, ran_ns);
+    uint64_t batch_ns = hw_policy_ran_as_batch_ns(&hw_policy_default, t->burst_ns, ran_ns);
+    if (batch_ns == 0) return;
+    t->batch_ns += batch_ns;
+    for (uint32_t i = 0; i < pass->ready_count; i++) {
+        t->batch_waits_ns += hw_earlier_ns(batch_ns, pass->now_ns - thread(pass, pass->ready[i].index)->since_ns);
+    }
 }
 
 static void
@@ -89,7 +94,7 @@ account(struct hw_pass *pass, uint32_t index)
     if (t->state == HW_RUNNING) {
         hold_since_work(pass, spent_ns, off_cpu_ns);
         t->cpu_held_ns += spent_ns - off_cpu_ns;
-        add_to_burst(t, spent_ns - off_cpu_ns);
+        add_to_burst(pass, t, spent_ns - off_cpu_ns);
     }
     if (t->state == HW_SUSPENDED) {
         sleep_off_burst(t, spent_ns);

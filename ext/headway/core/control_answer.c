@@ -135,7 +135,7 @@ add_totals(struct hw_runtime *rt, struct hw_text *answer)
     pthread_mutex_lock(&rt->lock);
     uint64_t now = hw_now_ns();
     struct hw_figures figures = hw_figures_of_all(scheduler, now);
-    uint64_t batch_ns = hw_scheduler_batch_ns(scheduler, now);
+    uint64_t batch_ns = hw_scheduler_batch_ns(scheduler, now), batch_waits_ns = hw_scheduler_batch_waits_ns(scheduler, now);
     hw_histogram_cumulative(&scheduler->account.wait, bounds_ns, HW_WAIT_BUCKETS + 1, at_most);
     struct { const char *name; uint64_t value; } counters[] = {
         { "preemptions", scheduler->preemptions }, { "parks", rt->parks },   { "park_timeouts", rt->park_timeouts },
@@ -147,6 +147,8 @@ add_totals(struct hw_runtime *rt, struct hw_text *answer)
     hw_answer_figures(answer, &figures);
     hw_text_key(answer, "running_batch");
     hw_text_fraction(answer, batch_ns, 9);
+    hw_text_key(answer, "ready_batch");
+    hw_text_fraction(answer, batch_waits_ns, 9);
     add_wait_histogram(answer, bounds_ns, at_most);
     for (size_t i = 0; i < sizeof(counters) / sizeof(*counters); i++) {
         hw_text_key(answer, counters[i].name);

@@ -239,7 +239,7 @@ hw_runtime_reset_locked(struct hw_runtime *rt, uint64_t now)
     }
     hw_account_reset(&scheduler->account);
     hw_attribution_reset(&scheduler->attribution, scheduler->threads, now);
-    scheduler->preemptions = scheduler->retries = scheduler->batch_ns = 0;
+    scheduler->preemptions = scheduler->retries = scheduler->batch_ns = scheduler->batch_waits_ns = 0;
     scheduler->just_suspended = NULL;
     rt->parks = rt->park_timeouts = 0;
     for (int kind = 0; kind < HW_WORK_KINDS; kind++) {

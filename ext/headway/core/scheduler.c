@@ -124,7 +124,9 @@ end_hold(struct hw_scheduler *s, struct hw_thread *thread, uint64_t now)
     uint64_t ran_ns = hw_elapsed_ns(thread->burst_from_ns, now);
     thread->burst_ns += ran_ns;
     thread->piece_ns += ran_ns;
-    s->batch_ns += hw_policy_ran_as_batch_ns(&s->policy, thread->burst_ns, counted_ns(thread, ran_ns, now));
+    uint64_t batch_ns = hw_policy_ran_as_batch_ns(&s->policy, thread->burst_ns, counted_ns(thread, ran_ns, now));
+    s->batch_ns += batch_ns;
+    s->batch_waits_ns += batch_ns * s->counts[HW_IS_READY];
     thread->asked = false;
     /* The admitted thread alone: what others take ahead of it, new threads in their first millisecond say, is no service to it. */
     if (s->admitted == thread && hold_ns >= s->policy.granularity_ns) s->tier_ran_ns[thread->tier] = now;
@@ -431,13 +433,26 @@ hw_scheduler_goes_next(const struct hw_scheduler *s)
     return s->policy.kind == HW_FAIR ? s->interactive_first : NULL;
 }
 
+/* In the hold that goes on. */
+static uint64_t
+holder_batch_ns(const struct hw_scheduler *s, uint64_t now)
+{
+    const struct hw_thread *holder = s->holder;
+    if (holder == NULL) return 0;
+    uint64_t ran_ns = hw_elapsed_ns(holder->burst_from_ns, now);
+    return hw_policy_ran_as_batch_ns(&s->policy, holder->burst_ns + ran_ns, counted_ns(holder, ran_ns, now));
+}
+
 uint64_t
 hw_scheduler_batch_ns(const struct hw_scheduler *s, uint64_t now)
 {
-    const struct hw_thread *holder = s->holder;
-    if (holder == NULL) return s->batch_ns;
-    uint64_t ran_ns = hw_elapsed_ns(holder->burst_from_ns, now);
-    return s->batch_ns + hw_policy_ran_as_batch_ns(&s->policy, holder->burst_ns + ran_ns, counted_ns(holder, ran_ns, now));
+    return s->batch_ns + holder_batch_ns(s, now);
+}
+
+uint64_t
+hw_scheduler_batch_waits_ns(const struct hw_scheduler *s, uint64_t now)
+{
+    return s->batch_waits_ns + holder_batch_ns(s, now) * s->counts[HW_IS_READY];
 }
 
 /* -- the holder's stack ------------------------------------------------------------------------------------------------- */

@@ -36,6 +36,7 @@ struct hw_scheduler {
     uint64_t lingers_from_ns;   /* since when it keeps the GVL free of somebody who wants it; 0: it doesn't */
     uint64_t interactive_ns;    /* held by interactive threads so far */
     uint64_t batch_ns;          /* run so far in bursts that had passed the limit, whatever classes were set by hand */
+    uint64_t batch_waits_ns;    /* the same for each thread that was ready at the end of it: what of the waits fair cuts short, at most */
     uint64_t switches_paid_ns;  /* when the debt of forced switches is paid off */
     uint64_t lingers_paid_ns;   /* and that of lingering, if interactive threads held the GVL no more */
     uint64_t admitted_ns;
@@ -91,6 +92,8 @@ void hw_scheduler_called_back(struct hw_scheduler *scheduler, struct hw_thread *
 
 /* What was run so far, by all threads, once they had run for burst_ns without a block: the part of running that fair can cut short. */
 uint64_t hw_scheduler_batch_ns(const struct hw_scheduler *scheduler, uint64_t now);
+/* What was waited for them meanwhile, at most: who came in the middle of it counts as one who waited all the time. */
+uint64_t hw_scheduler_batch_waits_ns(const struct hw_scheduler *scheduler, uint64_t now);
 
 /* Whether it is a batch thread now. Its class as last judged is as old as the last event: who sleeps has been forgiven what it ran before,
  * and who has run alone meanwhile has turned batch. */

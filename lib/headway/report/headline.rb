@@ -31,12 +31,14 @@ module Headway
       FULL_FROM_S = 1
       # From this share of the time on, garbage collection is worth a sentence.
       MUCH_GC = 0.1
+      # A kind of work of which there was little is no example, whatever its share: what all of the longest waiter did is what hurts.
+      MUCH_OF_MOST = 0.5
       # Waits that get no advice come after what work did otherwise.
       MUCH = Summary::Verdict::MUCH
       LONG_S = Summary::Verdict::LONG_S
       IDLE = 0.02
       private_constant :SLIGHT, :SLIGHT_S, :CPU_BOUND, :BURST_S, :LONG_BURST_S, :TELLING, :MOSTLY, :WAKING_S, :FULL, :FULL_FROM_S, :MUCH_GC,
-                       :MUCH, :LONG_S, :IDLE
+                       :MUCH_OF_MOST, :MUCH, :LONG_S, :IDLE
 
       # @param data [Hash] as {Trace#to_h} returns it
       # @param paths [Array<String>, nil] of its files; nil: by their names
@@ -137,7 +139,7 @@ module Headway
         blocking = kinds.reject { |kind| computes?(kind) }
         return turns(kinds) { |kind| Labels.work(kind) } if blocking.empty? && @behind.free_of_all < MOSTLY
 
-        worst = worst_of(blocking.empty? ? kinds : blocking)
+        worst = worst_of(blocking.empty? ? kinds : blocking, MUCH_OF_MOST)
         "#{Labels.work(worst)} spent #{percent(share(worst))} of its #{duration(worst[:total_s])} waiting for the GVL" \
           "#{cause_of_all}.#{advice(nil, worst, @behind.free_of_all, @behind.deaf_of_all)}"
       end
@@ -241,7 +243,7 @@ module Headway
         @remedy.sentence(process, share(row))
       end
 
-      def worst_of(rows) = Summary::Verdict.worst_of(rows, :ready_s) { |row| share(row) }
+      def worst_of(rows, least = Summary::Verdict::MINOR) = Summary::Verdict.worst_of(rows, :ready_s, least) { |row| share(row) }
 
       def code(method, thread = nil) = Labels.code(method, @behind.line_of(method, thread))
 

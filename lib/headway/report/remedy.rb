@@ -23,7 +23,7 @@ module Headway
         @paths = paths
         @processes = data[:processes]
         @longest_s = data[:totals][:wait][:max_s]
-        @no_policy = Summary::Verdict.no_policy(*data[:totals].values_at(:batch_s, :gc_s, :running_s))
+        @no_policy = Summary::Verdict.no_policy(*data[:totals].values_at(:ready_batch_s, :ready_s, :gc_s, :running_s))
       end
 
       # @param id [Integer, nil] the waiter's process; nil: work of any

@@ -26,13 +26,15 @@ module Headway
       CAUSED = 0.5
       # From this share on of what was seen of the waits, that comes first.
       DEAF = 0.5
-      # Of what all ran, what they ran when they had run for 5 ms without blocking: only then fair lets others go first, and not in the
-      # middle of a collection, which is in none of it.
+      # Of what all waited, what they waited for who had run for 5 ms without blocking: only then fair lets others go first, and not in the
+      # middle of a collection, which is in none of it. Not of what was run: few long holds may be what is waited for, beside many short ones.
       BATCH = 0.25
+      # Of what all ran, from here on collections are what keeps the GVL.
+      MUCH_GC = 0.25
       BRIEF = "No policy shortens that: who has the GVL mostly gives it up by itself within 5 ms. More processes do."
       COLLECTING = "No policy shortens that: collections of garbage keep the GVL. More processes do, or less garbage."
       UNDER_FAIR = "Policy fair is on already: of a recording (--record FILE), headway advise FILE says whether more processes help."
-      private_constant :CAUSED, :DEAF, :BATCH, :BRIEF, :COLLECTING, :UNDER_FAIR
+      private_constant :CAUSED, :DEAF, :BATCH, :MUCH_GC, :BRIEF, :COLLECTING, :UNDER_FAIR
       # What a report says then, too.
       NATIVE_CODE = "No policy cuts that short: for 50 ms and longer at a time it heeded no interrupt (native code that keeps the GVL, " \
                     "a garbage collection, or no processor to run on)."
@@ -42,11 +44,12 @@ module Headway
 
       # @param rows [Array<Hash>] of threads, or of work
       # @param waited [Symbol] the key of how long each waited
+      # @param least [Numeric] of what the longest waiter did
       # @yieldreturn [Numeric] for which share of its time
-      # @return [Hash] the one that waited for most of its time, of those that waited for long
-      def self.worst_of(rows, waited, &share)
+      # @return [Hash] the one that waited for most of its time, of those that waited for so long
+      def self.worst_of(rows, waited, least = MINOR, &share)
         most = rows.map { |row| row[waited] }.max
-        rows.select { |row| row[waited] >= MINOR * most }.max_by(&share)
+        rows.select { |row| row[waited] >= least * most }.max_by(&share)
       end
 
       # @param rows (see .worst_of)
@@ -58,14 +61,15 @@ module Headway
         rows.sum { |row| row[waited] } < MINOR * all_s && rows.all? { |row| share.call(row) < MINOR }
       end
 
-      # @param batch_s [Float] what all ran as batch threads
+      # @param batch_s [Float] what was waited for batch threads
+      # @param ready_s [Float] what all waited
       # @param gc_s [Float] what collections took
       # @param running_s [Float] what all ran
       # @return [String, nil] a sentence, where no policy shortens waits as fair could seldom let others go first
-      def self.no_policy(batch_s, gc_s, running_s)
-        return if batch_s >= BATCH * running_s
+      def self.no_policy(batch_s, ready_s, gc_s, running_s)
+        return if batch_s >= BATCH * ready_s
 
-        gc_s >= BATCH * running_s ? COLLECTING : BRIEF
+        gc_s >= MUCH_GC * running_s ? COLLECTING : BRIEF
       end
 
       # @param stats [Hash] as {Headway.stats} returns it
@@ -183,7 +187,7 @@ module Headway
         fair? || little?(row) || no_policy ? "" : " With --policy fair #{them?(row) ? "those that compute little" : "it"} would go #{ONCE_HEEDED}#{many_to_many}."
       end
 
-      def no_policy = Verdict.no_policy(@process[:running_batch], @gc_s, @process[:running])
+      def no_policy = Verdict.no_policy(@process[:ready_batch], @process[:ready], @gc_s, @process[:running])
 
       def many_to_many = (", but not with M:N threads: unset RUBY_MN_THREADS for it" if @many_to_many)
 

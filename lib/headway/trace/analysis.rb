@@ -118,7 +118,7 @@ module Headway
         threads = @raw[:threads]
         { running_s: seconds(sum(threads, :running)), ready_s: seconds(sum(threads, :ready)),
           suspended_s: seconds(sum(threads, :suspended)), off_cpu_s: seconds(sum(threads, :off_cpu)),
-          batch_s: seconds(sum(threads, :batch)),
+          batch_s: seconds(sum(threads, :batch)), ready_batch_s: seconds(sum(threads, :batch_waits)),
           idle_s: seconds(sum(@processes, :idle)),
           gc_s: seconds(@processes.sum { |process| process[:gc][1] }), wait: durations(@raw[:wait]), hold: durations(@raw[:hold]),
           switches: { voluntary: sum(threads, :voluntary), preempted: sum(threads, :preempted) }, since_work: since_work }

@@ -108,6 +108,13 @@ TEST(what_threads_ran_beyond_their_burst)
             EVENT(US(5003), 2, RESUMED), EVENT(US(9003), 2, SUSPENDED), EVENT(US(90000), 2, RESUMED), EVENT(US(95000), 2, SUSPENDED));
     CHECK_EQUAL(US(3000), numbered(2)->batch_ns);
     CHECK_EQUAL(0, numbered(1)->batch_ns);
+    CHECK_EQUAL(0, numbered(2)->batch_waits_ns);
+    hw_analysis_free(&analysis);
+    /* Two wait at the end of it, one of them from the middle of it on. */
+    ANALYSE(EVENT(US(1), 1, RESUMED), EVENT(US(2), 2, READY), EVENT(US(4001), 1, PREEMPTED), EVENT(US(4002), 1, RESUMED),
+            EVENT(US(7000), 3, READY), EVENT(US(9002), 1, SUSPENDED), EVENT(US(9003), 2, RESUMED), EVENT(US(10000), 2, SUSPENDED));
+    CHECK_EQUAL(US(4000 + 2002), numbered(1)->batch_waits_ns);
+    CHECK_EQUAL(0, numbered(2)->batch_waits_ns);
     hw_analysis_free(&analysis);
 }
 

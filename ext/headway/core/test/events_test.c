@@ -221,8 +221,12 @@ TEST(what_is_run_beyond_the_limit_of_a_burst_is_summed)
     comes_back(heavy);
     advance(MS(3));
     CHECK_EQUAL(MS(2), hw_scheduler_batch_ns(s, world.now));
+    CHECK_EQUAL(0, hw_scheduler_batch_waits_ns(s, world.now));
+    comes_back(brief);
+    CHECK_EQUAL(MS(2), hw_scheduler_batch_waits_ns(s, world.now));
     blocks(heavy);
     CHECK_EQUAL(MS(2), hw_scheduler_batch_ns(s, world.now));
+    CHECK_EQUAL(MS(2), hw_scheduler_batch_waits_ns(s, world.now));
 
     runs(brief, MS(20));
     s->batch_ns = 0; /* as all is set to zero, */
