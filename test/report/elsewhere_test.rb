@@ -134,8 +134,4 @@ class ElsewhereTest < Minitest::Test
       assert_includes headline(trace), "100 % of that in `#{place}"
     end
   end
-
-  private
-
-  def headline(trace) = Headway::Report::Headline.of(trace.to_h)
 end

@@ -8,8 +8,6 @@ require "report/made_trace"
 class HeadlineOfWorkTest < Minitest::Test
   include MadeTraces
 
-  FAIR = "With policy fair it would go first: `headway run --policy fair -- ruby app.rb`."
-
   # Threads of a pool are all alike; what they were at is not.
   def test_work_says_more_than_threads
     assert_equal "`GET /` spent 60 % of its 10.0 s waiting for the GVL; 90 % of all waits were behind `Report#render` (app/report.rb:12), " \
@@ -192,8 +190,4 @@ class HeadlineOfWorkTest < Minitest::Test
 
     assert_includes said, "Garbage collection took 25 % of the time since work began (250 ms in 1 stop), and no thread could run meanwhile."
   end
-
-  private
-
-  def headline(trace) = Headway::Report::Headline.of(trace.to_h)
 end

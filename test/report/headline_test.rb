@@ -9,7 +9,6 @@ class HeadlineTest < Minitest::Test
   include MadeTraces
 
   OFFLOAD = " Under policy fair, `Headway.offload { ... }` around that lets the other fibers go on."
-  FAIR = "With policy fair it would go first: `headway run --policy fair -- ruby app.rb`."
 
   def test_a_wait_is_put_down_to_the_method
     assert_equal "worker-3 spent 52 % of its time waiting; 82 % of that behind `Report#render` (app/report.rb:12). #{FAIR}",
@@ -356,8 +355,4 @@ class HeadlineTest < Minitest::Test
     assert_equal "<main> of a.rb", label.method_of(method: "block in <main>", file: "/srv/a.rb")
     assert_equal "a.rb", label.method_of(method: "", file: "/srv/a.rb")
   end
-
-  private
-
-  def headline(trace) = Headway::Report::Headline.of(trace.to_h)
 end

@@ -145,10 +145,13 @@ module MadeTraces
   # A kind of work that hardly needs the GVL, and what is said of it where nobody knows more.
   ELSEWHERE = "neither running nor waiting for the GVL, which no policy changes: I/O, sleep, a lock, a wait for a connection, or native code " \
               "without the GVL."
+  SLOW = { name: "GET /slow", count: 40, total_s: 20.0, running_s: 0.5, ready_s: 0.1, computed_s: 0.0, blamed_s: 0.0 }.freeze
+
+  # Light requests that wait for the heavy ones, and what would help them.
   WORK = [{ name: "GET /", count: 900, total_s: 10.0, running_s: 0.5, ready_s: 6.0, computed_s: 0.0, blamed_s: 0.1 },
           { name: "GET /report", count: 20, total_s: 8.0, running_s: 6.0, ready_s: 1.0, computed_s: 0.0, blamed_s: 0.9,
             blamed: [{ frames: [3, 0, 1, 2], s: 0.88 }, { frames: [4, 2], s: 0.02 }] }].freeze
-  SLOW = { name: "GET /slow", count: 40, total_s: 20.0, running_s: 0.5, ready_s: 0.1, computed_s: 0.0, blamed_s: 0.0 }.freeze
+  FAIR = "With policy fair it would go first: `headway run --policy fair -- ruby app.rb`."
 
   FRAMES = [{ method: "Report#render", file: "app/report.rb", line: 12 },
             { method: "block in Report#page", file: "app/report.rb", line: 40 },
@@ -157,6 +160,8 @@ module MadeTraces
             { method: "Totals.add", file: "app/totals.rb", line: 7 }].freeze
 
   module_function
+
+  def headline(trace) = Headway::Report::Headline.of(trace.to_h)
 
   # worker-3 waits twice for crunch (0.9 s and 0.1 s) and once for main.
   def stalled(**more)

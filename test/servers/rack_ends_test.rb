@@ -147,12 +147,24 @@ class RackEndsTest < Harness::RecorderTest
     assert_equal [[200, "too late"]], works.map { |work| [work.status, work.error&.message] }
   end
 
+  WITHOUT_RACK = <<~RUBY
+    require "headway/rack"
+    Headway.start
+    Headway::Rack.class_eval { def require(name) = name.start_with?("rack/") ? raise(LoadError, name) : super }
+  RUBY
+
+  def test_an_application_without_the_gem_rack
+    run = Harness::RubyProcess.eval("#{WITHOUT_RACK}#{<<~RUBY}")
+      names = []
+      Headway::Work.subscribe { |work| names << work.name }
+      p Headway::Rack.new(->(_env) { [200, {}, ["hello"]] }).call({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "/a" }), names
+    RUBY
+    assert_equal %([200, {}, ["hello"]]\n["GET /a"]\n), run.out, run
+  end
+
   # Asked again by something that rescued an error of its own, which isn't the request's.
   def test_without_the_gem_rack_an_error_from_before_is_not_the_requests
-    run = Harness::RubyProcess.eval(<<~RUBY)
-      require "headway/rack"
-      Headway.start
-      Headway::Rack.class_eval { def require(name) = name.start_with?("rack/") ? raise(LoadError, name) : super }
+    run = Harness::RubyProcess.eval("#{WITHOUT_RACK}#{<<~RUBY}")
       Headway::Work.subscribe { |work| p [work.status, work.error] }
       app = Headway::Rack.new(->(_env) { [200, {}, ["hello"]] })
       begin

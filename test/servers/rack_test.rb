@@ -302,18 +302,6 @@ class RackTest < Harness::RecorderTest
     assert_equal %([200, {}, ["nil"]]\nnil\n{}\n[0.0, 0.0, 0.0]\n), run.out
   end
 
-  def test_an_application_without_the_gem_rack
-    run = Harness::RubyProcess.eval(<<~RUBY)
-      require "headway/rack"
-      Headway.start
-      Headway::Rack.class_eval { def require(name) = name.start_with?("rack/") ? raise(LoadError, name) : super }
-      names = []
-      Headway::Work.subscribe { |work| names << work.name }
-      p Headway::Rack.new(->(_env) { [200, {}, ["hello"]] }).call({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "/a" }), names
-    RUBY
-    assert_equal %([200, {}, ["hello"]]\n["GET /a"]\n), run.out, run
-  end
-
   def test_behind_webrick
     write_up = file("config.ru")
     File.write(write_up, <<~RUBY)

@@ -42,7 +42,7 @@ module Headway
         part[:others] ? OTHERS : thread(part[:thread])
       end
 
-      # @param room [Integer] characters; what is longer goes without the first folders of its path, but never without the file and the line
+      # @param room [Integer, nil] characters: what is longer goes without the first folders of its path, but never without the file and the line
       # @return [String] `Class#method file:line`
       def self.frame(frame, room: nil)
         method, where = frame[:method].to_s, place(frame)
