@@ -205,6 +205,22 @@ class BlameTest < Harness::RecorderTest
     assert_equal ["#<Object>.grind"], methods.uniq
   end
 
+  # Its hash and its object's number differ from worker to worker, and from one reload of its view to the next.
+  test_under [:fair_signal], "what a template was compiled to is called the same in every process" do
+    names = %w[_app_views_carts_show_html_erb___4611686018427387904_1234 _app_views_carts_show_html_erb__77_8 __tilt_8 _reduce_12
+               _step_1_2 step__1_2]
+    methods = names.map { |name| Class.new { class_eval("def #{name} = Heavy.grind(0.1)", "/app/#{name[/[a-z_]+/]}", 1) }.new.method(name) }
+    seen = []
+    beside_io_threads(1) do
+      until seen.size == 5
+        methods.each { |method| Thread.new(&method).join }
+        frames = Headway.stats[:blame][:stacks].flat_map { |stack| stack[:frames] }
+        seen = frames.select { |frame| frame[:file].start_with?("/app/") }.map { |frame| frame[:method].sub(/.*#/, "") }.uniq
+      end
+    end
+    assert_equal %w[__tilt _app_views_carts_show_html_erb _reduce_12 _step_1_2 step__1_2], seen.sort
+  end
+
   # As the trap tests, with blame at every preemption and a recording: no exception, kill or timeout gets lost.
   (Harness::Modes::PREEMPTING + [:observe]).each do |mode|
     define_method("test_nothing_is_lost_while_blame_samples_under_#{mode}") do
