@@ -172,19 +172,22 @@ thread_hash(const struct hw_analysis *analysis, const struct hw_analysed_thread 
     hw_set_number(hash, "unassigned", thread->unassigned_ns);
     hw_set(hash, "of_pool", thread->of_pool ? Qtrue : Qfalse);
     hw_set(hash, "waited_for", rb_ary_new());
+    hw_set(hash, "waited_for_at_boot", rb_ary_new());
+    hw_set(hash, "boot", rb_ary_new_from_args(4, ULL2NUM(thread->boot_ns[HW_RUNNING]), ULL2NUM(thread->boot_ns[HW_READY]),
+                                              ULL2NUM(thread->boot_ns[HW_SUSPENDED]), ULL2NUM(thread->boot_batch_waits_ns)));
     hw_set(hash, "blocked", process->since_work.any ? rb_ary_new() : places_array(analysis, thread->process, &thread->blocked, processes));
     if (analysis->lanes) hw_set(hash, "lane", lane_of(&thread->lane, process, thread->start_ns));
     return hash;
 }
 
-/* Hands a holder's map out to those who waited: [holder or nil, ns] into each one's waited_for. */
+/* Hands a holder's map out to those who waited: [holder or nil, ns] into each one's list. */
 static void
-hand_out(VALUE threads, const struct hw_number_map *caused, VALUE holder)
+hand_out(VALUE threads, const struct hw_number_map *caused, VALUE holder, const char *list)
 {
     for (uint32_t i = 0; i < caused->slots; i++) {
         if (!caused->keys[i]) continue;
         VALUE waiter = rb_ary_entry(threads, (long)(caused->keys[i] - 1));
-        VALUE waited_for = rb_hash_aref(waiter, ID2SYM(rb_intern("waited_for")));
+        VALUE waited_for = rb_hash_aref(waiter, ID2SYM(rb_intern(list)));
         rb_ary_push(waited_for, rb_assoc_new(holder, ULL2NUM(caused->values[i])));
     }
 }
@@ -194,8 +197,14 @@ threads_array(const struct hw_analysis *analysis, VALUE processes)
 {
     VALUE threads = rb_ary_new();
     for (uint32_t i = 0; i < analysis->thread_count; i++) rb_ary_push(threads, thread_hash(analysis, &analysis->threads[i], processes));
-    for (uint32_t i = 0; i < analysis->thread_count; i++) hand_out(threads, &analysis->threads[i].caused, UINT2NUM(i));
-    for (uint32_t i = 0; i < analysis->process_count; i++) hand_out(threads, &analysis->processes[i].idle_caused, Qnil);
+    for (uint32_t i = 0; i < analysis->thread_count; i++) {
+        hand_out(threads, &analysis->threads[i].caused, UINT2NUM(i), "waited_for");
+        hand_out(threads, &analysis->threads[i].caused_at_boot, UINT2NUM(i), "waited_for_at_boot");
+    }
+    for (uint32_t i = 0; i < analysis->process_count; i++) {
+        hand_out(threads, &analysis->processes[i].idle_caused, Qnil, "waited_for");
+        hand_out(threads, &analysis->processes[i].idle_at_boot, Qnil, "waited_for_at_boot");
+    }
     return threads;
 }
 
@@ -207,6 +216,7 @@ blames_array(const struct hw_analysis *analysis, VALUE processes)
     VALUE blames = rb_ary_new();
     for (uint32_t i = 0; i < analysis->blame_count; i++) {
         const struct hw_analysed_blame *blame = &analysis->blames[i];
+        if (blame->samples == 0) continue; /* of a boot */
         uint32_t process = analysis->threads[blame->thread].process;
         VALUE frames = rb_hash_aref(rb_ary_entry(processes, process), ID2SYM(rb_intern("frames")));
         rb_ary_push(blames, rb_ary_new_from_args(5, UINT2NUM(blame->thread),

@@ -26,6 +26,21 @@ class HeadlineOfWorkTest < Minitest::Test
     assert_match(/\A`GET \/rare` spent 95 % /, said[3.1])
   end
 
+  # A collection before a worker's first request, say, which all threads of its pool wait for: no request did.
+  def test_waits_of_a_servers_boot_are_no_waits_of_its_load
+    none = { running_s: 0.0, ready_s: 0.0, suspended_s: 0.0, ready_batch_s: 0.0, waited_for: [] }
+    boots = [{ **none, running_s: 1.2, ready_batch_s: 1.2 }, { **none, ready_s: 1.2, waited_for: [{ thread: 0, s: 1.2 }] }]
+    said = lambda do |boots, ready_s|
+      threads = [{ name: "main", segments: [[:running, 1.2], [:suspended, 1.0], [:running, ready_s], [:suspended, 7.8]], boot: boots.first },
+                 { name: "reap", segments: [[:ready, 1.2], [:running, 1.0], [:ready, ready_s], [:suspended, 7.8]], boot: boots.last }]
+      headline(MadeTrace.new(threads: threads, work: [{ **WORK.first, total_s: 1.0, ready_s: 0.0, running_s: 1.0 }]))
+    end
+
+    assert_match(/\Areap spent 55 % /, said[[], 0.002])
+    assert_equal "Nobody waited to speak of since work began: 2.00 ms for the GVL over all threads.", said[boots, 0.002]
+    assert_match(/\Areap spent 33 % of its 1.50 s under load waiting; 100 % of that behind main/, said[boots, 0.5])
+  end
+
   # Nothing is seen of them, as there is nobody to be looked at.
   def test_of_waits_with_the_gvl_free_nobody_is_blamed
     late = MadeTrace.new(threads: [{ name: "late", segments: [[:ready, 0.85]] }]).to_h[:threads] # the others wait for 1.7 s

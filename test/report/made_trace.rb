@@ -10,7 +10,7 @@ class MadeTrace
   STATES = { running: 0, ready: 1, suspended: 2, absent: 3 }.freeze
 
   # @param processes [Array<Hash>] pid:, and what differs from the usual
-  # @param threads [Array<Hash>] name:, segments: [[state, seconds] …], process: 0, start_s: 0.0, site: "", blocked: []
+  # @param threads [Array<Hash>] name:, segments: [[state, seconds] …], process: 0, start_s: 0.0, site: "", boot: nil, blocked: []
   # @param off_cpu_s [Float] of all threads
   # @param since_work [Hash, nil] of its totals
   # @param gc [Array<Array(Integer, Float, Float)>] process, from, to
@@ -81,7 +81,7 @@ class MadeTrace
     { **thread.slice(:id, :process, :number, :name, :site, :start_s), end_s: spans(thread).last&.at(1) || thread[:start_s],
       running_s: times[:running], ready_s: times[:ready], suspended_s: times[:suspended],
       wait: spread(lengths(thread, :ready)), hold: spread(lengths(thread, :running)),
-      switches: { voluntary: 1, preempted: 0 }, waited_for: waited_for(thread), blocked: thread.fetch(:blocked, []) }
+      switches: { voluntary: 1, preempted: 0 }, waited_for: waited_for(thread), boot: thread[:boot], blocked: thread.fetch(:blocked, []) }
   end
 
   def totals(threads, wall_s)

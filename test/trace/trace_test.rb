@@ -31,11 +31,11 @@ class TraceTest < TraceCase
     assert_equal({ id: 0, process: 0, number: 1, name: "main", site: "", start_s: 0.0, end_s: 0.1, running_s: 0.088,
                    ready_s: 0.012, suspended_s: 0.0, off_cpu_s: 0.0, batch_s: 0.083, wait: durations(0.012), hold: durations(0.06),
                    switches: { voluntary: 0, preempted: 1 },
-                   waited_for: [{ thread: 1, s: 0.01 }, { thread: nil, s: 0.002 }], blocked: [] }, main)
+                   waited_for: [{ thread: 1, s: 0.01 }, { thread: nil, s: 0.002 }], boot: nil, blocked: [] }, main)
     assert_equal({ id: 1, process: 0, number: 2, name: "worker", site: "pool.rb:12", start_s: 0.0, end_s: 0.08,
                    running_s: 0.01, ready_s: 0.041, suspended_s: 0.029, off_cpu_s: 0.0, batch_s: 0.005, wait: durations(0.041), hold: durations(0.01),
                    switches: { voluntary: 1, preempted: 0 },
-                   waited_for: [{ thread: 0, s: 0.04 }, { thread: nil, s: 0.001 }], blocked: [] }, worker)
+                   waited_for: [{ thread: 0, s: 0.04 }, { thread: nil, s: 0.001 }], boot: nil, blocked: [] }, worker)
   end
 
   def test_the_known_traces_blame_and_marks
@@ -260,6 +260,23 @@ class TraceTest < TraceCase
     assert_equal [0.0, []], known.values_at(:wall_s, :threads)
     assert_equal [], trace_of(TraceEncoder.new.end).events.to_a
     assert_equal 0.0, known[:totals][:wait][:mean_s]
+  end
+
+  # Who asks what requests waited for asks nothing of their server's boot.
+  def test_what_came_before_the_first_request
+    encoder = TraceEncoder.new.strings(1 => "boot", 2 => "app.rb", 3 => "GET /").thread(1, "main").thread(2, "web")
+    encoder.frames(1 => [1, 2, 5]).stacks(1 => [1])
+    encoder.events([ms(0), 1, :resumed], [ms(0), 2, :ready], [ms(40), 1, :blame, 1], [ms(45), 1, :suspended], [ms(49), 1, :resumed],
+                   [ms(50), 1, :mark_begin, 3, :request], [ms(70), 1, :blame, 1], [ms(75), 1, :mark_end, 3, :request],
+                   [ms(80), 1, :suspended], [ms(80), 2, :resumed], [ms(90), 2, :suspended])
+    known = trace_of(encoder.end).to_h
+    main, web = known[:threads]
+
+    assert_equal({ running_s: 0.046, ready_s: 0.0, suspended_s: 0.004, ready_batch_s: 0.04, waited_for: [] }, main[:boot])
+    assert_equal({ running_s: 0.0, ready_s: 0.05, suspended_s: 0.0, ready_batch_s: 0.0, waited_for: [{ thread: 0, s: 0.046 }, { thread: nil, s: 0.004 }] },
+                 web[:boot])
+    assert_equal [{ thread: 0, s: 0.076 }, { thread: nil, s: 0.004 }], web[:waited_for]
+    assert_equal [1, 0.02, 0.02], [*known[:blame].values_at(:samples, :weight_s), known[:work].first[:blamed_s]]
   end
 
   # Whatever the events are: times sum to the thread's life, waits to whom was waited for.

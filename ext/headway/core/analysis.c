@@ -26,6 +26,7 @@ hw_analysis_free(struct hw_analysis *analysis)
         hw_durations_free(&thread->wait);
         hw_durations_free(&thread->hold);
         hw_number_map_free(&thread->caused);
+        hw_number_map_free(&thread->caused_at_boot);
         hw_number_map_free(&thread->blamed);
         hw_number_map_free(&thread->blocked);
         hw_lane_free(&thread->lane);
@@ -33,6 +34,7 @@ hw_analysis_free(struct hw_analysis *analysis)
     for (uint32_t i = 0; i < analysis->process_count; i++) {
         hw_tables_free(&analysis->processes[i].tables);
         hw_number_map_free(&analysis->processes[i].idle_caused);
+        hw_number_map_free(&analysis->processes[i].idle_at_boot);
         hw_lane_free(&analysis->processes[i].gc_lane);
     }
     hw_durations_free(&analysis->wait);
@@ -143,7 +145,8 @@ add_process(struct hw_analysis *analysis, const struct hw_trace_header *header)
 static bool
 pass_file(struct hw_analysis *analysis, struct hw_trace_reader *reader)
 {
-    struct hw_pass pass = { .analysis = analysis, .process = add_process(analysis, &reader->header), .holder = HW_NOBODY };
+    struct hw_pass pass = { .analysis = analysis, .process = add_process(analysis, &reader->header), .holder = HW_NOBODY,
+                            .blamed_before_ns = analysis->blame_ns, .samples_before = analysis->blame_samples };
     if (!pass.process) return false;
     struct hw_event_stream stream = { 0 };
     pass.now_ns = pass.process->start_ns;

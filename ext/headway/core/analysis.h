@@ -79,7 +79,8 @@ struct hw_analysed_thread {
     uint64_t computed_ns;     /* what it computed without the GVL */
     struct hw_durations wait, hold; /* those that ended */
     uint64_t voluntary, preempted;
-    struct hw_number_map caused;    /* waiting thread -> how long it waited while this one held the GVL */
+    struct hw_number_map caused, caused_at_boot; /* waiting thread -> how long it waited while this one held the GVL */
+    uint64_t boot_ns[HW_STATE_COUNT], boot_batch_waits_ns; /* of its time, and of batch_waits_ns, what was its process's boot */
     uint64_t unassigned_ns;         /* what it waited beyond HW_ANALYSIS_PAIRS_MOST */
     struct hw_lane lane;            /* in units since the process's lane_origin_ns */
 
@@ -127,7 +128,8 @@ struct hw_analysed_process {
     struct hw_since_work since_work;
     struct hw_at_work at_work;
     struct hw_queued queued;
-    struct hw_number_map idle_caused; /* waiting thread -> how long it waited while nobody held the GVL */
+    bool booted;                      /* there was a request or a job */
+    struct hw_number_map idle_caused, idle_at_boot; /* waiting thread -> how long it waited while nobody held the GVL */
     struct hw_lane gc_lane;
     uint64_t lane_origin_ns;          /* time 0 of its lanes: a whole number of units on the common clock */
 };

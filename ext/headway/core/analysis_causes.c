@@ -55,11 +55,17 @@ hw_pass_leaves_ready(struct hw_pass *pass, uint32_t index)
 }
 
 void
+hw_pass_charge_all(struct hw_pass *pass)
+{
+    struct hw_number_map *caused = caused_by(pass, pass->holder);
+    for (uint32_t i = 0; i < pass->ready_count; i++) charge(pass, caused, &pass->ready[i]);
+}
+
+void
 hw_pass_set_holder(struct hw_pass *pass, uint32_t index)
 {
     if (index == pass->holder) return;
-    struct hw_number_map *caused = caused_by(pass, pass->holder);
-    for (uint32_t i = 0; i < pass->ready_count; i++) charge(pass, caused, &pass->ready[i]);
+    hw_pass_charge_all(pass);
     if (pass->holder == HW_NOBODY) pass->process->idle_ns += pass->now_ns - pass->holder_since_ns;
     pass->holder = index;
     pass->holder_since_ns = pass->now_ns;

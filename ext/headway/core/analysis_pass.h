@@ -22,6 +22,7 @@ struct hw_pass {
     uint32_t ready_count, ready_capacity;
     bool in_gc;
     uint64_t gc_since_ns;
+    uint64_t blamed_before_ns, samples_before; /* by the processes before this one */
     bool begun;                     /* there was an event */
     bool failed;                    /* no memory */
 };
@@ -34,6 +35,7 @@ void hw_pass_finish(struct hw_pass *pass);
 void hw_pass_becomes_ready(struct hw_pass *pass, uint32_t index);
 void hw_pass_leaves_ready(struct hw_pass *pass, uint32_t index);
 void hw_pass_set_holder(struct hw_pass *pass, uint32_t index);
+void hw_pass_charge_all(struct hw_pass *pass);
 void hw_pass_blame(struct hw_pass *pass, uint32_t index, uint32_t stack);
 
 /* analysis_marks.c */
@@ -50,8 +52,17 @@ void hw_pass_queued(struct hw_pass *pass, uint32_t index, uint64_t queued_ns);
 /* blame: where it is added up, too; NULL: nowhere. */
 void hw_pass_blame_work(struct hw_pass *pass, struct hw_analysed_thread *holder, struct hw_analysed_blame *blame, uint64_t weight_ns);
 
+/* analysis_boot.c: a request or a job begins. */
+void hw_pass_end_boot(struct hw_pass *pass);
+
 /* Makes room for one more entry of an array that grows up to `most`. False: it is full. NULL out of memory: fails the pass. */
 bool hw_pass_room(struct hw_pass *pass, void *array, uint32_t count, uint32_t *capacity, uint32_t most, size_t size);
+
+static inline bool
+hw_pass_has(const struct hw_pass *pass, const struct hw_analysed_thread *thread)
+{
+    return thread->process == pass->analysis->process_count - 1;
+}
 
 static inline uint64_t
 hw_pass_lane_time_ns(const struct hw_pass *pass, uint64_t time_ns)

@@ -88,7 +88,7 @@ serve(struct hw_pass *pass)
     process->queued = (struct hw_queued){ 0 };
     for (uint32_t i = 0; i < pass->analysis->thread_count; i++) {
         struct hw_analysed_thread *thread = &pass->analysis->threads[i];
-        if (thread->process != pass->analysis->process_count - 1) continue;
+        if (!hw_pass_has(pass, thread)) continue;
         thread->of_pool = thread->work.of_pool = thread->work.depth > 0 && thread->work.span != HW_SPAN_JOB;
         process->at_work.threads += thread->of_pool;
     }
@@ -154,6 +154,7 @@ begin(struct hw_pass *pass, struct hw_analysed_thread *thread, const struct hw_t
         return;
     }
     settle(pass, thread);
+    if (event->detail == HW_SPAN_REQUEST || event->detail == HW_SPAN_JOB) hw_pass_end_boot(pass);
     if (!pass->process->since_work.any) {
         pass->process->since_work = (struct hw_since_work){ .any = true, .start_ns = pass->now_ns };
         at_work->since_ns = pass->now_ns;

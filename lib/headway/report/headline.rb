@@ -2,6 +2,7 @@
 
 require_relative "labels"
 require_relative "behind"
+require_relative "boot"
 require_relative "busy"
 require_relative "elsewhere"
 require_relative "locks"
@@ -48,7 +49,9 @@ module Headway
       end
 
       def initialize(data, paths)
-        @data = data
+        whole = data
+        @data = data = Boot.left_out(whole)
+        @booted = !data.equal?(whole)
         @totals = data[:totals]
         @loaded = @totals[:since_work]
         @threads = data[:threads]
@@ -123,6 +126,9 @@ module Headway
         return idle if running_share < IDLE && work_s <= TELLING * lifetime_s # else it is work that waits
         return "Only one thread ran, so nobody waited." if @threads.count { |thread| thread[:running_s].positive? } == 1
         return "Nobody waited: no thread had to ask for the GVL." if @totals[:ready_s].zero?
+
+        # The longest wait may be one of the boot.
+        return "Nobody waited to speak of#{Busy::SINCE_WORK}: #{duration(@totals[:ready_s])} for the GVL over all threads." if @booted
 
         "Nobody waited to speak of: #{duration(@totals[:ready_s])} for the GVL over all threads, " \
           "#{duration(@totals[:wait][:max_s])} at most at a time."

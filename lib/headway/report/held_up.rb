@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "boot"
 require_relative "document"
 
 module Headway
@@ -25,7 +26,7 @@ module Headway
       # @param data [Hash] as {Document#to_h} returns it
       def initialize(data)
         @rows = data[:work].any? ? data[:work] : data[:threads].map { |thread| { **thread, total_s: thread[:end_s] - thread[:start_s] } }
-        @behind = Behind.new(data)
+        @behind = Behind.new(Boot.left_out(data))
         blocked = @rows.flat_map { |row| row[:blocked] }
         @in_line_s = seconds(blocked.select { |stack| @behind.for_a_thread?(stack) })
         # Without work whoever waits for a thread's end is mostly the one that started all of them.

@@ -157,14 +157,24 @@ module Headway
           running_s: seconds(raw[:running]), ready_s: seconds(raw[:ready]), suspended_s: seconds(raw[:suspended]),
           off_cpu_s: seconds(raw[:off_cpu]), batch_s: seconds(raw[:batch]),
           wait: durations(raw[:wait]), hold: durations(raw[:hold]), switches: raw.slice(:voluntary, :preempted),
-          waited_for: waited_for(raw), blocked: blame.places(raw[:blocked]).first(MOST_BLOCKED) }
+          waited_for: waited_for(raw), boot: boot(raw), blocked: blame.places(raw[:blocked]).first(MOST_BLOCKED) }
       end
 
       def waited_for(raw)
-        rows = raw[:waited_for].sort_by { |holder, ns| [-ns, holder || Float::INFINITY] }
-                               .map { |holder, ns| { thread: holder, s: seconds(ns) } }
+        sums = (raw[:waited_for] + raw[:waited_for_at_boot]).each_with_object(Hash.new(0)) { |(holder, ns), all| all[holder] += ns }
+        rows = holders(sums)
         rows << { thread: nil, others: true, s: seconds(raw[:unassigned]) } if raw[:unassigned].positive?
         rows
+      end
+
+      def holders(pairs)
+        pairs.sort_by { |holder, ns| [-ns, holder || Float::INFINITY] }.map { |holder, ns| { thread: holder, s: seconds(ns) } }
+      end
+
+      def boot(raw)
+        return if raw[:boot].sum.zero?
+
+        { **%i[running_s ready_s suspended_s ready_batch_s].zip(raw[:boot].map { |ns| seconds(ns) }).to_h, waited_for: holders(raw[:waited_for_at_boot]) }
       end
 
       def gc

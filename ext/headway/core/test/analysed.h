@@ -35,13 +35,24 @@ numbered(uint32_t number)
     return NULL;
 }
 
-/* How long the waiter waited for the holder; for nobody when that is NULL. */
+static inline uint64_t
+pair_of(const struct hw_number_map *caused, const struct hw_analysed_thread *waiter)
+{
+    uint64_t *pair = hw_number_map_find(caused, (uint32_t)(waiter - analysis.threads));
+    return pair ? *pair : 0;
+}
+
+/* How long the waiter waited for the holder, or for nobody when that is NULL, while its process booted; and in all. */
+static inline uint64_t
+waited_at_boot(const struct hw_analysed_thread *waiter, const struct hw_analysed_thread *holder)
+{
+    return pair_of(holder ? &holder->caused_at_boot : &analysis.processes[waiter->process].idle_at_boot, waiter);
+}
+
 static inline uint64_t
 waited_for(const struct hw_analysed_thread *waiter, const struct hw_analysed_thread *holder)
 {
-    uint64_t *pair = hw_number_map_find(holder ? &holder->caused : &analysis.processes[waiter->process].idle_caused,
-                                        (uint32_t)(waiter - analysis.threads));
-    return pair ? *pair : 0;
+    return pair_of(holder ? &holder->caused : &analysis.processes[waiter->process].idle_caused, waiter) + waited_at_boot(waiter, holder);
 }
 
 /* A test that is called what it says. */

@@ -5,12 +5,15 @@
 #include "event.h"
 #include "thread.h"
 
+#include <string.h>
+
 #define MOST 12
 
 struct recount {
     uint64_t now, start[MOST], end[MOST], time[MOST][HW_STATE_COUNT], since[MOST], sampled[MOST], waits[MOST], wait_sum[MOST];
     uint64_t caused[MOST + 1][MOST], idle, blame, gc; /* caused[0]: by nobody */
-    bool there[MOST], exited[MOST], in_gc;
+    uint64_t boot_time[MOST][HW_STATE_COUNT], caused_at_boot[MOST + 1][MOST];
+    bool there[MOST], exited[MOST], in_gc, booted;
     enum hw_state state[MOST];
     uint32_t holder;
 };
@@ -59,6 +62,17 @@ recount_blame(struct recount *r, uint32_t holder)
 }
 
 static inline void
+recount_request(struct recount *r, uint32_t i)
+{
+    if (r->booted || r->exited[i]) return;
+    r->booted = true;
+    memcpy(r->boot_time, r->time, sizeof(r->time));
+    memcpy(r->caused_at_boot, r->caused, sizeof(r->caused));
+    r->sampled[r->holder] = r->now;
+    r->blame = 0;
+}
+
+static inline void
 recount_event(struct recount *r, const struct hw_trace_event *event)
 {
     uint32_t i = event->thread;
@@ -78,6 +92,7 @@ recount_event(struct recount *r, const struct hw_trace_event *event)
       case HW_TRACE_SUSPENDED: recount_set(r, i, HW_SUSPENDED); break;
       case HW_TRACE_KNOWN: recount_set(r, i, (enum hw_state)event->value); break;
       case HW_TRACE_BLAME: recount_blame(r, i); break;
+      case HW_TRACE_MARK_BEGIN: recount_request(r, i); break;
       case HW_TRACE_EXITED: recount_set(r, i, HW_SUSPENDED); r->exited[i] = true; break;
     }
 }

@@ -36,13 +36,18 @@ check_against_recount(const struct recount *r)
         uint64_t assigned = waited_for(thread, NULL);
         CHECK_EQUAL(r->start[i], thread->start_ns);
         CHECK_EQUAL(r->end[i], thread->end_ns);
-        for (int state = 0; state < HW_STATE_COUNT; state++) CHECK_EQUAL(r->time[i][state], thread->time_ns[state]);
+        for (int state = 0; state < HW_STATE_COUNT; state++) {
+            CHECK_EQUAL(r->time[i][state], thread->time_ns[state]);
+            CHECK_EQUAL(r->boot_time[i][state], thread->boot_ns[state]);
+        }
         CHECK_EQUAL(r->waits[i], thread->wait.count);
         CHECK_EQUAL(r->wait_sum[i], thread->wait.total_ns);
         CHECK_EQUAL(r->caused[0][i], waited_for(thread, NULL));
+        CHECK_EQUAL(r->caused_at_boot[0][i], waited_at_boot(thread, NULL));
         for (uint32_t j = 1; j < MOST; j++) {
             if (!r->there[j]) continue;
             CHECK_EQUAL(r->caused[j][i], waited_for(thread, numbered(j)));
+            CHECK_EQUAL(r->caused_at_boot[j][i], waited_at_boot(thread, numbered(j)));
             assigned += r->caused[j][i];
         }
         CHECK_EQUAL(thread->time_ns[HW_READY], assigned);
@@ -54,6 +59,7 @@ check_against_recount(const struct recount *r)
     CHECK_EQUAL(r->idle, process->idle_ns);
     CHECK_EQUAL(process->end_ns - process->start_ns, running + process->idle_ns);
     CHECK_EQUAL(r->blame, blame);
+    CHECK_EQUAL(r->blame, analysis.blame_ns);
     CHECK_EQUAL(r->gc, process->gc_ns);
 }
 
@@ -63,15 +69,19 @@ recount_round(unsigned count)
     struct recount r = { 0 };
     struct hw_trace_event *events = calloc(count, sizeof(*events));
     uint32_t threads = 2 + (uint32_t)test_random(MOST - 2);
-    uint64_t rare_exits = 1 + test_random(50);
+    uint64_t rare_exits = 1 + test_random(50), first_request = test_random(2 * count);
     uint64_t time_ns = 1000000;
     for (unsigned i = 0; i < count; i++) {
         time_ns += test_random(UINT64_C(1) << test_random(22));
         uint8_t kind = (uint8_t)(1 + test_random(HW_TRACE_KNOWN));
         if (kind == HW_TRACE_EXITED && test_random(rare_exits)) kind = HW_TRACE_RESUMED;
         if (kind == HW_TRACE_MARK_BEGIN || kind == HW_TRACE_MARK_END) kind = HW_TRACE_READY;
-        events[i] = (struct hw_trace_event){ .time_ns = time_ns, .thread = 1 + (uint32_t)test_random(threads - 1), .kind = kind,
-                                             .value = (uint32_t)test_random(HW_STATE_COUNT) };
+        uint32_t thread = 1 + (uint32_t)test_random(threads - 1);
+        bool request = i >= first_request && r.there[thread];
+        if (request) kind = HW_TRACE_MARK_BEGIN;
+        events[i] = (struct hw_trace_event){ .time_ns = time_ns, .thread = thread, .kind = kind,
+                                             .detail = request ? HW_SPAN_REQUEST : 0, .value = (uint32_t)test_random(HW_STATE_COUNT) };
+        if (request) first_request = i + 1 + test_random(2 * count);
         if (i == 0) r.now = time_ns;
         recount_event(&r, &events[i]);
     }
