@@ -23,6 +23,7 @@ module Headway
     autoload :Span, File.expand_path("predict/span", __dir__)
     autoload :Parallel, File.expand_path("predict/parallel", __dir__)
     autoload :Figures, File.expand_path("predict/figures", __dir__)
+    autoload :Server, File.expand_path("predict/server", __dir__)
     autoload :Grounds, File.expand_path("predict/grounds", __dir__)
     autoload :Grid, File.expand_path("predict/grid", __dir__)
     autoload :Document, File.expand_path("predict/document", __dir__)

@@ -67,6 +67,21 @@ class AdviseTest < PredictCase
     assert_in_delta 2, object.dig("recommended", "requests_per_s", "median") / object.dig("current", "requests_per_s", "median"), 0.1
   end
 
+  # Each waits for 80 ms of its 100: two cores have room for more than two.
+  def test_of_a_server_with_one_thread_a_process_only_processes_are_advised
+    { "/srv/bin/unicorn -c unicorn.rb" => :request, "/srv/bin/rake resque:work" => :job }.each do |command, span|
+      path = write(one_thread(500, command:, span:, cpus: 2) { [1, 10, 80, 10] })
+      out = run_cli("advise", path)[1]
+      object = json_of("advise", path)
+
+      assert_equal 1, object.dig("recommended", "threads"), command
+      assert_operator object.dig("recommended", "processes"), :>, 2
+      assert_match(/^Note: (?:Unicorn|Resque) does one #{span} at a time in each process, so that only numbers of processes are advised/, out)
+      refute_match(/threads instead/, out)
+    end
+    refute_match(/at a time in each process/, run_cli("advise", orders)[1])
+  end
+
   def test_an_slo_that_cannot_be_met_is_answered_with_the_best_that_can_be
     object = json_of("advise", orders, "--rate", "10", "--slo", "p50=5ms")
     assert_equal false, object["met"]

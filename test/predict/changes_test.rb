@@ -48,6 +48,18 @@ class AdviseChangesTest < PredictCase
     assert_equal "headway run -x -- puma --threads=1:1 -w 0", changes_of("puma --threads=4 -w 2", setting(4), setting(1)).run("-x")
   end
 
+  def test_a_server_of_one_thread_a_process_has_its_number_of_processes_in_its_own_file
+    File.write(File.join(@directory, "mine.rb"), "worker_processes 2\ntimeout 30\n")
+    to = setting(1).with(processes: 4)
+    { "unicorn master -c mine.rb config.ru" => "mine.rb", "/srv/bin/pitchfork" => "config/pitchfork.rb" }.each do |command, file|
+      changes = changes_of(command, setting(1).with(processes: 2), to)
+      assert_match(/\A--- .*\n\+\+\+ #{file}\n(?:.*\n)*\+worker_processes 4\n/, changes.diff)
+      assert_empty changes.words
+    end
+    resque = changes_of("rake resque:work", setting(1), to)
+    assert_equal ["", ["start 4 processes instead of 1"]], [resque.diff, resque.words]
+  end
+
   # Whoever wrote the trace may have named anything.
   def test_of_what_the_command_line_names_a_file_alone_is_read
     File.mkfifo(File.join(@directory, "pipe"))

@@ -166,6 +166,17 @@ class PredictTest < PredictCase
     assert_equal 1, status
   end
 
+  # As Resque forks them.
+  def test_works_that_have_a_process_each_are_refused
+    40.times { |i| orders(1, span: :job, pid: 100 + i, name: "vm-1.#{100 + i}.headway") }
+    status, _, err = run_cli("predict", @directory)
+
+    assert_equal 1, status
+    assert_match(/\Aheadway: can't predict from this trace: most jobs had a process of their own, which ended with them: /, err)
+    orders(60, span: :job, pid: 99, name: "vm-1.headway")
+    assert_equal 0, run_cli("predict", @directory).first
+  end
+
   def test_what_is_too_far_from_what_was_seen_is_refused_with_a_reason
     object = json_of("predict", orders, "--threads", "8,9")
 

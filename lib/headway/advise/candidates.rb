@@ -4,7 +4,8 @@ require_relative "../advise"
 
 module Headway
   module Advise
-    # The settings worth a look: thread counts and process counts in growing steps, with the slices and policies that differ.
+    # The settings worth a look: thread counts and process counts in growing steps, with the slices and policies that differ. Of a server
+    # that has one thread for each process, more of these than there are cores, too: while one waits, another has its core.
     class Candidates
       THREADS = [1, 2, 3, 5, 8, 12, 16, 24, 32, 48, 64].freeze
       PROCESSES = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64].freeze
@@ -15,16 +16,18 @@ module Headway
 
       # @param workload [Workload]
       # @param rate [Float, nil] of open arrivals
-      # @param processes_most [Integer, nil] as memory allows; nil: one a core
+      # @param processes_most [Integer, nil] as memory allows; nil: one a core, with one thread each any number
       # @param threads_most [Integer, nil]
       def initialize(workload, rate:, processes_most: nil, threads_most: nil, cores: nil)
         @workload = workload
         @current = Predict.recorded(workload).with(rate: rate)
+        one_thread = Predict::Server.of(workload.typical_process[:command].to_s)&.one_thread?
         cores ||= workload.cores
-        @processes = [*PROCESSES, @current.processes].uniq.select { |count| count <= [cores, @current.processes].max }
+        @processes = [*PROCESSES, @current.processes].uniq
+        @processes.select! { |count| count <= [cores, @current.processes].max } unless one_thread
         @processes.select! { |count| count <= processes_most } if processes_most
         @processes = [1] if @processes.empty?
-        @threads = [*THREADS, @current.threads].uniq
+        @threads = one_thread ? [@current.threads] : [*THREADS, @current.threads].uniq
         @threads.select! { |count| count <= threads_most } if threads_most
         @bounded = !processes_most.nil? || !threads_most.nil?
         @current_allowed = @threads.include?(@current.threads) && @processes.include?(@current.processes)

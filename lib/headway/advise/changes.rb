@@ -7,20 +7,6 @@ module Headway
   module Advise
     # A setting as what one pastes: a diff for the server's own file, variables for its environment, and words for the rest.
     class Changes
-      # A server that has thread and process counts in a file, which its command line overrules: how it is told, the file's lines,
-      # and the line's words.
-      Server = Data.define(:name, :command, :file, :threads, :processes, :words)
-
-      SERVERS = [
-        Server.new(name: "Puma", command: /\bpuma\b|\brails\s+s(erver)?\b/i, file: "config/puma.rb",
-                   threads: [/\A\s*threads\b[^\r\n]*/, ->(count) { "threads #{count}, #{count}" }],
-                   processes: [/\A\s*workers\b[^\r\n]*/, ->(count) { "workers #{count == 1 ? 0 : count}" }],
-                   words: { threads: [/(?<=\s)(?:-t ?|--threads[ =])\K\d+(?::\d+)?(?!\S)/, ->(count) { "#{count}:#{count}" }],
-                            processes: [/(?<=\s)(?:-w ?|--workers[ =])\K\d+(?!\S)/, ->(count) { count == 1 ? "0" : count.to_s }] }),
-        Server.new(name: "Sidekiq", command: /\bsidekiq\b/i, file: "config/sidekiq.yml",
-                   threads: [/\A\s*:?concurrency:[^\r\n]*/, ->(count) { ":concurrency: #{count}" }], processes: nil,
-                   words: { threads: [/(?<=\s)(?:-c ?|--concurrency[ =])\K\d+(?!\S)/, ->(count) { count.to_s }] })
-      ].freeze
       # Where Headway is in the server already.
       PLUGIN = /\A\s*plugin[\s(]+:headway\b/
       # A part of Sidekiq's threads with a count of their own.
@@ -31,7 +17,7 @@ module Headway
       CONTEXT = 3
       # A configuration has less, as has a Gemfile.lock.
       FILE_BYTES = 4 << 20
-      private_constant :SERVERS, :PLUGIN, :CAPSULES, :GEM_PROGRAM, :CONTEXT, :FILE_BYTES
+      private_constant :PLUGIN, :CAPSULES, :GEM_PROGRAM, :CONTEXT, :FILE_BYTES
 
       # @param workload [Workload]
       # @param from [Predict::Setting]
@@ -40,8 +26,8 @@ module Headway
       def initialize(workload, from, to, directory: ".")
         @workload = workload
         @command = Summary::Text.plain(workload.typical_process[:command])
-        server = SERVERS.find { |one| one.command.match?(@command) }
-        @line = CommandLine.new(@command, server&.words || {})
+        server = Predict::Server.of(@command)
+        @line = CommandLine.new(@command, server)
         @server = server&.with(file: @line.file || server.file)
         @from = from
         @to = to
@@ -146,12 +132,12 @@ module Headway
 
       # Those that change: how it is found in the file, how it is written, its count before and after.
       def lines
-        [*([*@server.threads, @from.threads, @to.threads] unless @line.count?(:threads)),
+        [*([*@server.threads, @from.threads, @to.threads] if @server.threads && !@line.count?(:threads)),
          *([*@server.processes, @from.processes, @to.processes] if @server.processes && !@line.count?(:processes))]
           .each_slice(4).reject { |_, _, from, to| from == to }
       end
 
-      def file = @file ||= @server && read(@server.file)
+      def file = @file ||= @server&.file && read(@server.file)
 
       # The lines of a file here; nil where there is none, or none that we may read. A trace names it, which may name anything: a device
       # that never ends, a pipe.

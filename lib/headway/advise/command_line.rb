@@ -6,18 +6,16 @@ module Headway
   module Advise
     # What a server's command line says, which its file can't overrule: where that file is, and counts.
     class CommandLine
-      FILE = /\s(?:-C|--config)[ =]?([^\s-]\S*)/
-      private_constant :FILE
-
       # @param command [String]
-      # @param counts [Hash{Symbol => Array(Regexp, Proc)}] of :threads and :processes, where one is in it and how it is written
-      def initialize(command, counts)
+      # @param server [Predict::Server, nil] whose it is
+      def initialize(command, server)
         @command = command
-        @counts = counts
+        @option = server&.option
+        @counts = server ? server.words : {}
       end
 
       # @return [String, nil] the file it names
-      def file = @command[FILE, 1]
+      def file = @option && @command[/\s(?:#{@option})[ =]?([^\s-]\S*)/, 1]
 
       # @param what [Symbol] :threads or :processes
       # @return [Boolean] whether the count is given here

@@ -24,7 +24,7 @@ module Headway
         @changes = Changes.new(workload, choice.current.setting, choice.recommended.setting)
         @grounds = Predict::Grounds.new(workload)
         @doubt = @grounds.doubt_of(choice.recommended.setting)
-        @cautions = [*@grounds.cautions, *full, *queued, *missed] - [@doubt]
+        @cautions = [*@grounds.cautions, *one_thread, *full, *queued, *missed] - [@doubt]
       end
 
       # @return [Hash]
@@ -117,6 +117,14 @@ module Headway
         shares = { gvl_s: "running with the GVL", cpu_s: "CPU without it", delay_s: "delays", wait_s: "waiting for the GVL, which is no I/O" }
         parts = totals.reject { |_, seconds| seconds.zero? }.map { |part, seconds| "#{(100 * seconds / all).round} % #{shares[part]}" }
         ["#{@workload.count} #{@workload.things} in #{span_s.round(1)} s", "their time is #{parts.join(", ")}", arrivals]
+      end
+
+      def one_thread
+        server = Predict::Server.of(@workload.typical_process[:command].to_s)
+        return unless server&.one_thread?
+
+        "#{server.name} does one #{@workload.thing} at a time in each process, so that only numbers of processes are advised: threads take " \
+          "another #{@workload.jobs? ? "job runner" : "server"}"
       end
 
       def full

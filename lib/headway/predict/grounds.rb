@@ -48,6 +48,7 @@ module Headway
         events, dropped = %i[events dropped].map { |key| @workload.facts[:processes].sum { |process| process[key] } }
         if @workload.count < REQUESTS_LEAST
           "there are only #{@workload.count} #{@workload.things} in the trace: record #{REQUESTS_LEAST} at least, better thousands"
+        elsif process_each? then "most #{@workload.things} had a process of their own, which ended with them: what starting one takes isn't in the trace"
         elsif dropped > DROPPED_MOST * (events + dropped)
           "#{(100.0 * dropped / (events + dropped)).round(1)} % of the events were dropped while recording: record again, with a larger ring"
         end
@@ -155,12 +156,13 @@ module Headway
       def server_unmarked?
         return false if @workload.marked?
 
-        @workload.kinds.any? { |kind| kind.name.match?(SERVER) } || @workload.typical_process[:command].to_s.match?(SERVER_PROGRAM)
+        command = @workload.typical_process[:command].to_s
+        @workload.kinds.any? { |kind| kind.name.match?(SERVER) } || command.match?(SERVER_PROGRAM) || Server.of(command)&.one_thread?
       end
 
       def server_unmarked
         "no requests are marked, which a server's trace needs: record again with `use Headway::Rack` first in config.ru, or with " \
-          "Headway::Sidekiq.install; in Rails gem \"headway\" is enough"
+          "Headway::Sidekiq.install; in Rails gem \"headway\" is enough, and elsewhere Headway::Work.start begins one (docs/servers.md)"
       end
 
       # Cut short before their names were written, so that a server can't be told by them.
@@ -170,6 +172,9 @@ module Headway
         "it was cut short before it had its threads' names, and no requests are marked: whether it is a server's can't be told; record for " \
           "longer, and end the process with TERM or Ctrl-C"
       end
+
+      # Resque forks for each job. Such processes are never idle, and between two of them there would be no time.
+      def process_each? = @workload.marked? && @workload.count < 2 * @workload.processes.size
 
       # All processes are taken for alike, each of which may do any of the requests.
       def unlike? = sidekiqs_and_others.none?(&:empty?)
