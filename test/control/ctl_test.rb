@@ -118,6 +118,17 @@ class CtlTest < Minitest::Test
     Process.kill(:KILL, child) if child
   end
 
+  # As a worker of Unicorn: it runs Headway, and has no socket.
+  def test_a_forked_process_of_one_thread
+    program = program("pid = fork { sleep }; puts pid; ready; sleep", wait: false)
+    child = line_of(program).to_i
+    await_ready(program)
+
+    assert_bad_usage(/process #{child} has no socket: if it was forked by #{program.pid}, which runs Headway, it gets one with its second thread/, ctl(child, "get"))
+  ensure
+    Process.kill(:KILL, child) if child
+  end
+
   def test_a_process_of_another_user
     skip "only root can start one" unless Process.euid.zero?
     pid = fork do

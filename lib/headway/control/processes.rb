@@ -127,12 +127,21 @@ module Headway
           under = paths.keys.select { |each| under?(each, pid) }
           return "process #{pid} doesn't run Headway, but those under it do: #{under.sort.join(", ")}" if under.any?
 
+          over = paths.keys.find { |each| under?(pid, each) }
+          return single_threaded(pid, over) if over
+
           "process #{pid} doesn't run Headway (start it with headway run, or call Headway.start in it), or runs it with HEADWAY_CONTROL=0 or " \
             "another HEADWAY_CONTROL_DIR: headway top lists those that can be asked"
         rescue Errno::ESRCH, RangeError
           "there is no process #{pid}"
         rescue Errno::EPERM
           "process #{pid} belongs to another user: ask as that user"
+        end
+
+        # Of a forked process with one thread one can't tell from outside that it runs Headway.
+        def single_threaded(pid, over)
+          "process #{pid} has no socket: if it was forked by #{over}, which runs Headway, it gets one with its second thread or when it calls " \
+            "Headway.start; if it is another program, start it with headway run"
         end
 
         # A parent is named after the command, which may have any bytes in it, and the state.
