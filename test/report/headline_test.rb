@@ -184,6 +184,7 @@ class HeadlineTest < Minitest::Test
   def test_nothing_to_complain_of
     assert_equal "The trace is empty: no thread was seen while it was recorded.", headline(MadeTraces.empty)
     assert_equal "Only one thread ran, so nobody waited.", headline(MadeTraces.single)
+    assert_equal "In each process only one thread ran, so nobody waited.", headline(MadeTraces.single_threaded)
     assert_equal "The program was idle: its threads ran for 1.00 ms of 9.00 s, and nobody waited to speak of.",
                  headline(MadeTraces.idle)
     two = [{ name: "a", segments: [[:running, 1.0], [:suspended, 1.0]] }, { name: "b", segments: [[:suspended, 1.0], [:running, 1.0]] }]

@@ -187,6 +187,12 @@ module MadeTraces
     MadeTrace.new(threads: [{ name: "main", segments: [[:running, 2.0], [:suspended, 0.5]] }], **more)
   end
 
+  # As Unicorn's master and its worker.
+  def single_threaded
+    threads = [0, 1].map { |process| { name: "main", process: process, segments: [[:running, 1.0], [:ready, 0.00001], [:running, 1.0]] } }
+    MadeTrace.new(processes: [{ pid: 100 }, { pid: 200 }], threads: threads)
+  end
+
   def idle
     MadeTrace.new(threads: [{ name: "main", segments: [[:running, 0.001], [:suspended, 9.0]] },
                             { name: "pool", segments: [[:suspended, 9.001]] }])

@@ -124,7 +124,7 @@ module Headway
 
       def calm
         return idle if running_share < IDLE && work_s <= TELLING * lifetime_s # else it is work that waits
-        return "Only one thread ran, so nobody waited." if @threads.count { |thread| thread[:running_s].positive? } == 1
+        return alone if ran_alone?
         return "Nobody waited: no thread had to ask for the GVL." if @totals[:ready_s].zero?
 
         # The longest wait may be one of the boot.
@@ -132,6 +132,17 @@ module Headway
 
         "Nobody waited to speak of: #{duration(@totals[:ready_s])} for the GVL over all threads, " \
           "#{duration(@totals[:wait][:max_s])} at most at a time."
+      end
+
+      # Nobody else's thread in their process, as in Unicorn's workers.
+      def ran_alone?
+        ran = @threads.select { |thread| thread[:running_s].positive? }
+        ran.any? && ran.uniq { |thread| thread[:process] }.size == ran.size
+      end
+
+      def alone
+        several = @threads.uniq { |thread| thread[:process] }.size > 1
+        several ? "In each process only one thread ran, so nobody waited." : "Only one thread ran, so nobody waited."
       end
 
       def idle
