@@ -72,7 +72,8 @@ class PredictUnmarkedTest < PredictCase
   def test_a_server_is_known_by_its_command_too
     { "/srv/bin/sidekiq -c 10" => true, "puma: cluster worker 0: 42 [shop]" => true, "ruby sidekiq_report.rb" => false,
       "/srv/bin/unicorn -c unicorn.rb" => true, "pitchfork (gen:1) worker[0] - waiting" => true, "/srv/bin/rake resque:work" => true,
-      "rake resque:workers_report" => false }.each do |command, refused|
+      "rake resque:workers_report" => false, "/srv/bin/good_job start" => true, "bin/jobs start" => true, "solid-queue-worker(1.7.2): waiting" => true,
+      "/srv/bin/que ./app.rb" => true, "bin/jobs_report" => false }.each do |command, refused|
       encoder = TraceEncoder.new(command:).thread(1, "main")
       events = (1..100).flat_map { |i| [[ns(i * 10), 1, :resumed], [ns((i * 10) + 8), 1, :suspended]] }
       status, _, err = run_cli("advise", write(encoder.events(*events).dropped(0, 0).end))

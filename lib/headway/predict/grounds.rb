@@ -26,7 +26,7 @@ module Headway
       MOST_RARE = 5
       # Threads of servers: some of them take requests, others help. And the program, which has none of them yet while it boots.
       SERVER = /\A(?:puma |sidekiq)/
-      SERVER_PROGRAM = %r{\A(?:\S*/)?(?:puma|sidekiq):?(?= |\z)}
+      SERVER_PROGRAM = %r{\A(?:\S*/)?(?:puma|sidekiq|good_job|que|shoryuken|bin/jobs):?(?= |\z)|\Asolid-queue-}
       # What the core calls threads and requests whose names the trace doesn't have.
       NAMELESS_THREAD = "(thread)"
       NAMELESS_REQUEST = "(unnamed)"
