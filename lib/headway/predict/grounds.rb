@@ -48,7 +48,7 @@ module Headway
         events, dropped = %i[events dropped].map { |key| @workload.facts[:processes].sum { |process| process[key] } }
         if @workload.count < REQUESTS_LEAST
           "there are only #{@workload.count} #{@workload.things} in the trace: record #{REQUESTS_LEAST} at least, better thousands"
-        elsif process_each? then "most #{@workload.things} had a process of their own, which ended with them: what starting one takes isn't in the trace"
+        elsif process_each? then "most jobs had a process of their own, which ended with them: what starting one takes isn't in the trace"
         elsif dropped > DROPPED_MOST * (events + dropped)
           "#{(100.0 * dropped / (events + dropped)).round(1)} % of the events were dropped while recording: record again, with a larger ring"
         end
@@ -174,7 +174,7 @@ module Headway
       end
 
       # Resque forks for each job. Such processes are never idle, and between two of them there would be no time.
-      def process_each? = @workload.marked? && @workload.count < 2 * @workload.processes.size
+      def process_each? = @workload.marked? && @workload.jobs? && @workload.count < 2 * @workload.processes.size
 
       # All processes are taken for alike, each of which may do any of the requests.
       def unlike? = sidekiqs_and_others.none?(&:empty?)
