@@ -52,6 +52,7 @@ extern struct hw_stacks hw_stacks;
 extern struct hw_strings hw_strings;
 void hw_blame_init(VALUE native);
 bool hw_blame_prepare(void);    /* with the GVL: false when memory is short */
+void hw_blame_back(struct hw_thread *record);  /* in the hook of a thread that got the GVL, on it */
 void hw_blame_block(struct hw_thread *record); /* in the job, as the next */
 void hw_blame_sample(const struct hw_thread *record, uint64_t weight_ns, uint64_t now); /* in the job */
 

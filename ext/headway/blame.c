@@ -84,15 +84,20 @@ line_of(struct hw_code code, const VALUE *found, const int *lines, int depth)
     return 0;
 }
 
-/* The stack of the thread that runs. With weight 0 only its number is wanted. */
+/* The stack of the thread that runs, but for so many frames nearest to the leaf. With weight 0 only its number is wanted. */
 static void
-take_stack(const struct hw_thread *record, enum hw_trace_kind kind, uint64_t weight_ns, uint64_t now)
+take_stack(const struct hw_thread *record, enum hw_trace_kind kind, int above, uint64_t weight_ns, uint64_t now)
 {
     if (!hw_codes_prepared()) return; /* memory was short at the start */
-    VALUE found[HW_STACK_DEEPEST];
-    int lines[HW_STACK_DEEPEST];
+    VALUE whole[HW_STACK_DEEPEST], *found = whole;
+    int all_lines[HW_STACK_DEEPEST], *lines = all_lines;
     struct hw_blamed_frame frames[HW_STACK_DEEPEST];
-    int depth = rb_profile_frames(0, HW_STACK_DEEPEST, found, lines);
+    int depth = rb_profile_frames(0, HW_STACK_DEEPEST, whole, all_lines);
+    if (above > 0 && above < depth) {
+        found += above;
+        lines += above;
+        depth -= above;
+    }
     for (int i = 0; i < depth; i++) {
         struct hw_code code = hw_code_named(found[i]);
         frames[i] = (struct hw_blamed_frame){ code.method, code.file, line_of(code, &found[i], &lines[i], depth - i) };
@@ -102,19 +107,37 @@ take_stack(const struct hw_thread *record, enum hw_trace_kind kind, uint64_t wei
     hw_runtime.recorder.folded = hw_stacks.folded;
 }
 
-/* Whoever was blocked for long checks its interrupts on the way back, in the very call that it blocked in. */
+/* As far as it is counted: frameworks nest deep, but room on a stack may be short. */
+static int
+depth_of_stack(void)
+{
+    VALUE found[256];
+    return rb_profile_frames(0, sizeof(found) / sizeof(*found), found, NULL);
+}
+
+/* No object is made or kept: the VM's scheduler is locked, and by the time of the job the heap may have been compacted. Where Ruby threads
+ * share a native one (M:N) the VM may not have said yet that it is this one that runs there: whose stack that is nobody knows. */
+void
+hw_blame_back(struct hw_thread *record)
+{
+    if (!hw_control.teller.many_to_many) record->back_depth = (uint16_t)depth_of_stack();
+}
+
+/* Whoever was blocked for long checks its interrupts on the way back, in the very call that it blocked in, or in what that one calls first:
+ * native code may have a callback, and check none before. */
 void
 hw_blame_block(struct hw_thread *record)
 {
     if (!record->was_long_away) return;
     record->was_long_away = false;
-    if (hw_recording(&hw_runtime.recorder)) take_stack(record, HW_TRACE_BLOCKED, 0, hw_now_ns());
+    if (!hw_recording(&hw_runtime.recorder)) return;
+    take_stack(record, HW_TRACE_BLOCKED, depth_of_stack() - record->back_depth, 0, hw_now_ns());
 }
 
 void
 hw_blame_sample(const struct hw_thread *record, uint64_t weight_ns, uint64_t now)
 {
-    if (weight_ns > 0) take_stack(record, HW_TRACE_BLAME, weight_ns, now);
+    if (weight_ns > 0) take_stack(record, HW_TRACE_BLAME, 0, weight_ns, now);
 }
 
 /* -- told to Ruby ------------------------------------------------------------------------------------------------------ */

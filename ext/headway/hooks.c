@@ -116,6 +116,7 @@ on_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, voi
         }
         record->called_back = rb_thread_interrupted(data->thread);
         hw_runtime_event(&hw_runtime, record, HW_EVENT_RESUMED);
+        if (record->was_long_away) hw_blame_back(record);
         break;
       case RUBY_INTERNAL_THREAD_EVENT_SUSPENDED:
         hw_runtime_event(&hw_runtime, record, HW_EVENT_SUSPENDED);

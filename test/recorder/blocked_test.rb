@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "harness/recorder_test"
+require "harness/vm_fixture"
 require "headway/report"
 require "socket"
 
@@ -17,6 +18,10 @@ class BlockedTest < Harness::RecorderTest
     def self.at_a_socket(socket) = socket.readpartial(1)
     def self.at_a_child = Process.wait(spawn("sleep #{LONG}"))
     def self.in_a_block = 1.times { asleep }
+    def self.for_a_callback = VMFixture.wait_and_call_back(LONG) { called_back }
+    def self.for_what_is_yielded = VMFixture.wait_and_yield(LONG) { called_back }
+    def self.nested(depth, &block) = depth.zero? ? yield : nested(depth - 1, &block)
+    def self.called_back = 10.times { Integer.sqrt(4) }
   end
 
   Harness::Modes::ALL.each_key do |mode|
@@ -48,6 +53,18 @@ class BlockedTest < Harness::RecorderTest
     [text, markdown].each { |said| assert_match(/ 3 threads(?:: | \| `)BlockedTest::Stalls.at_a_lock .* \(in Thread::Mutex#synchronize\)/, said) }
     trace = recorded { Headway.mark("work") { nil }; Thread.new { Stalls.asleep }.join }
     assert_empty trace[:threads].flat_map { |thread| thread[:blocked] }
+  end
+
+  # No interrupts are checked before what is called back: that isn't where it waited.
+  def test_native_code_that_calls_back_is_told_not_what_it_calls
+    trace = recorded do
+      Headway.mark("callback") { Stalls.for_a_callback }
+      Headway.mark("yielded") { Stalls.for_what_is_yielded }
+      Headway.mark("deep") { Stalls.nested(100) { Stalls.for_a_callback } }
+    end
+    told = trace[:work].to_h { |row| [row[:name], row[:blocked].map { |stack| trace[:blame][:frames].values_at(*stack[:frames].first(2)).map { _1[:method] } }] }
+    %w[callback deep].each { |name| assert_equal [["VMFixture.wait_and_call_back", "BlockedTest::Stalls.for_a_callback"]], told.fetch(name), name }
+    assert_equal [["VMFixture.wait_and_yield", "BlockedTest::Stalls.for_what_is_yielded"]], told.fetch("yielded")
   end
 
   def test_a_flight_recorder_that_is_dumped_while_it_sleeps_knows_names

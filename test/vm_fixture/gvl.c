@@ -109,6 +109,47 @@ release_gvl(VALUE self, VALUE times)
     return Qnil;
 }
 
+static VALUE
+yield_nothing(VALUE unused)
+{
+    return rb_yield(Qnil);
+}
+
+static void *
+call_back(void *state)
+{
+    rb_protect(yield_nothing, Qnil, state);
+    return NULL;
+}
+
+static void *
+sleep_and_call_back(void *duration_ns)
+{
+    int state = 0;
+    sleep_once(*(uint64_t *)duration_ns);
+    rb_thread_call_with_gvl(call_back, &state);
+    return (void *)(intptr_t)state;
+}
+
+/* A native call that waits for something and then hands it to the block, as FFI's callbacks do: between the two nobody checks interrupts. */
+static VALUE
+wait_and_call_back(VALUE self, VALUE seconds)
+{
+    uint64_t duration_ns = ns_from_seconds(seconds);
+    int state = (int)(intptr_t)rb_thread_call_without_gvl(sleep_and_call_back, &duration_ns, NULL, NULL);
+    if (state) rb_jump_tag(state);
+    return Qnil;
+}
+
+/* The same once it has the GVL back, without a look at interrupts. */
+static VALUE
+wait_and_yield(VALUE self, VALUE seconds)
+{
+    struct blocking_call call = {now_ns() + ns_from_seconds(seconds), Qfalse, 0};
+    rb_nogvl(blocking_call, &call, NULL, NULL, RB_NOGVL_INTR_FAIL);
+    return rb_yield(Qnil);
+}
+
 /* Keeps the GVL and what is in memory around the object from everybody, as a compaction of the heap does. */
 static VALUE
 keep_from_all(VALUE self, VALUE object, VALUE seconds)
@@ -131,5 +172,7 @@ Init_gvl(VALUE module)
     rb_define_module_function(module, "sleep_without_gvl", sleep_without_gvl, 1);
     rb_define_module_function(module, "sleep_uninterruptibly", sleep_uninterruptibly, 1);
     rb_define_module_function(module, "release_gvl", release_gvl, 1);
+    rb_define_module_function(module, "wait_and_call_back", wait_and_call_back, 1);
+    rb_define_module_function(module, "wait_and_yield", wait_and_yield, 1);
     rb_define_module_function(module, "keep_from_all", keep_from_all, 2);
 }

@@ -81,7 +81,8 @@ struct hw_thread {
 
     uint8_t gate_tier;
     bool alarmed;            /* recording: its wait, which lasts, has sounded the alarm */
-    bool was_long_away;      /* recording: its stack is to be looked at, which is still that of the block that it is back from */
+    bool was_long_away;      /* recording: its stack is to be looked at, which is still that of the block that it is back from, or above */
+    uint16_t back_depth;     /* how deep that stack was when it came back; its own thread's */
     bool ending;             /* its block is done: what the VM does now must not be torn apart */
     bool ractor_known;       /* it was seen running in the main Ractor */
     bool gave_processor;     /* it pulled whoever got the GVL after it; its own thread's */
