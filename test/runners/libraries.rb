@@ -17,6 +17,7 @@ class Libraries
     "timeout-default" => [], # Ruby's own, outside of the bundle
     "grpc" => %w[grpc google-protobuf],
     "native" => %w[nokogiri msgpack bcrypt google-protobuf],
+    "callbacks" => %w[ffi eventmachine],
     "mariadb" => %w[mysql2 trilogy],
     "puma-workers" => %w[puma puma_worker_killer],
     "schedules" => %w[rufus-scheduler fugit listen],
