@@ -266,7 +266,7 @@ class TraceTest < TraceCase
   def test_what_came_before_the_first_request
     encoder = TraceEncoder.new.strings(1 => "boot", 2 => "app.rb", 3 => "GET /").thread(1, "main").thread(2, "web")
     encoder.frames(1 => [1, 2, 5]).stacks(1 => [1])
-    encoder.events([ms(0), 1, :resumed], [ms(0), 2, :ready], [ms(40), 1, :blame, 1], [ms(45), 1, :suspended], [ms(49), 1, :resumed],
+    encoder.events([ms(0), 1, :resumed], [ms(0), 2, :started], [ms(0), 2, :ready], [ms(40), 1, :blame, 1], [ms(45), 1, :suspended], [ms(49), 1, :resumed],
                    [ms(50), 1, :mark_begin, 3, :request], [ms(70), 1, :blame, 1], [ms(75), 1, :mark_end, 3, :request],
                    [ms(80), 1, :suspended], [ms(80), 2, :resumed], [ms(90), 2, :suspended])
     known = trace_of(encoder.end).to_h

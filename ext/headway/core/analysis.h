@@ -63,7 +63,7 @@ struct hw_thread_work {
 struct hw_analysed_thread {
     uint32_t process, number;
     enum hw_state state;
-    bool exited;
+    bool started, exited; /* started: while it was recorded */
     uint64_t since_ns; /* in the state */
     uint64_t start_ns, end_ns;
     uint64_t time_ns[HW_STATE_COUNT];

@@ -1,6 +1,9 @@
 /* A server's boot: what came before its process's first request or job. Nobody who asks why requests stall asks what the threads of a pool
  * waited for while the application was loaded, collected or copied. So as the first one begins what threads did and waited until then is
- * noted, to be told apart, and what was blamed is forgotten. A program that only marks its parts has no boot. */
+ * noted, to be told apart, and what was blamed is forgotten.
+ *
+ * There is none in a program that only marks its parts, nor in a recording of a server at work, in which the first request that begins comes
+ * after others that were under way: its thread was there already, and so were others. */
 #include "analysis_pass.h"
 
 /* Of the works are those that only marks made: the boot's parts. */
@@ -34,13 +37,24 @@ set_apart(struct hw_pass *pass, struct hw_analysed_thread *thread)
     thread->work.blamed_ns = thread->work.blames = 0;
 }
 
+/* The server's first thread, or that of a forked child, is there before anything is recorded. */
+static bool
+saw_boot(const struct hw_pass *pass, const struct hw_analysed_thread *thread)
+{
+    const struct hw_analysis *analysis = pass->analysis;
+    unsigned there = 0;
+    for (uint32_t i = 0; i < analysis->thread_count; i++) there += hw_pass_has(pass, &analysis->threads[i]) && !analysis->threads[i].started;
+    return thread->started || there <= 1;
+}
+
 void
-hw_pass_end_boot(struct hw_pass *pass)
+hw_pass_end_boot(struct hw_pass *pass, const struct hw_analysed_thread *thread)
 {
     struct hw_analysis *analysis = pass->analysis;
     struct hw_analysed_process *process = pass->process;
     if (process->booted) return;
     process->booted = true;
+    if (!saw_boot(pass, thread)) return;
     hw_pass_charge_all(pass);
     for (uint32_t i = 0; i < analysis->thread_count; i++) {
         if (hw_pass_has(pass, &analysis->threads[i])) set_apart(pass, &analysis->threads[i]);

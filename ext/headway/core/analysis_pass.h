@@ -52,8 +52,8 @@ void hw_pass_queued(struct hw_pass *pass, uint32_t index, uint64_t queued_ns);
 /* blame: where it is added up, too; NULL: nowhere. */
 void hw_pass_blame_work(struct hw_pass *pass, struct hw_analysed_thread *holder, struct hw_analysed_blame *blame, uint64_t weight_ns);
 
-/* analysis_boot.c: a request or a job begins. */
-void hw_pass_end_boot(struct hw_pass *pass);
+/* analysis_boot.c: a request or a job of that thread begins. */
+void hw_pass_end_boot(struct hw_pass *pass, const struct hw_analysed_thread *thread);
 
 /* Makes room for one more entry of an array that grows up to `most`. False: it is full. NULL out of memory: fails the pass. */
 bool hw_pass_room(struct hw_pass *pass, void *array, uint32_t count, uint32_t *capacity, uint32_t most, size_t size);

@@ -219,6 +219,7 @@ static void
 thread_event(struct hw_pass *pass, uint32_t index, const struct hw_trace_event *event)
 {
     switch (event->kind) {
+      case HW_TRACE_STARTED: thread(pass, index)->started = true; break;
       case HW_TRACE_READY: enter(pass, index, HW_READY); break;
       case HW_TRACE_RESUMED: enter(pass, index, HW_RUNNING); break;
       case HW_TRACE_SUSPENDED: end_of_hold(pass, index, false); break;

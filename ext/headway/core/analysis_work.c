@@ -154,7 +154,7 @@ begin(struct hw_pass *pass, struct hw_analysed_thread *thread, const struct hw_t
         return;
     }
     settle(pass, thread);
-    if (event->detail == HW_SPAN_REQUEST || event->detail == HW_SPAN_JOB) hw_pass_end_boot(pass);
+    if (event->detail == HW_SPAN_REQUEST || event->detail == HW_SPAN_JOB) hw_pass_end_boot(pass, thread);
     if (!pass->process->since_work.any) {
         pass->process->since_work = (struct hw_since_work){ .any = true, .start_ns = pass->now_ns };
         at_work->since_ns = pass->now_ns;

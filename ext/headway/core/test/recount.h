@@ -13,7 +13,7 @@ struct recount {
     uint64_t now, start[MOST], end[MOST], time[MOST][HW_STATE_COUNT], since[MOST], sampled[MOST], waits[MOST], wait_sum[MOST];
     uint64_t caused[MOST + 1][MOST], idle, blame, gc; /* caused[0]: by nobody */
     uint64_t boot_time[MOST][HW_STATE_COUNT], caused_at_boot[MOST + 1][MOST];
-    bool there[MOST], exited[MOST], in_gc, booted;
+    bool there[MOST], started[MOST], exited[MOST], in_gc, booted;
     enum hw_state state[MOST];
     uint32_t holder;
 };
@@ -66,6 +66,9 @@ recount_request(struct recount *r, uint32_t i)
 {
     if (r->booted || r->exited[i]) return;
     r->booted = true;
+    uint32_t were_there = 0;
+    for (uint32_t j = 1; j < MOST; j++) were_there += r->there[j] && !r->started[j];
+    if (!r->started[i] && were_there > 1) return;
     memcpy(r->boot_time, r->time, sizeof(r->time));
     memcpy(r->caused_at_boot, r->caused, sizeof(r->caused));
     r->sampled[r->holder] = r->now;
@@ -87,6 +90,7 @@ recount_event(struct recount *r, const struct hw_trace_event *event)
         if (event->kind == HW_TRACE_BLAME || event->kind == HW_TRACE_MARK) recount_set(r, i, HW_RUNNING);
     }
     switch (event->kind) {
+      case HW_TRACE_STARTED: r->started[i] = true; break;
       case HW_TRACE_READY: case HW_TRACE_PREEMPTED: recount_set(r, i, HW_READY); break;
       case HW_TRACE_RESUMED: recount_set(r, i, HW_RUNNING); break;
       case HW_TRACE_SUSPENDED: recount_set(r, i, HW_SUSPENDED); break;
