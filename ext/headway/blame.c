@@ -1,7 +1,8 @@
 /* Blame: what the holder was doing while others waited, weighted by their waits.
  *
  * hw_blame_sample runs in the job (yield.c): with the GVL, on the holder. It calls rb_profile_frames, which checks no interrupts, and puts
- * the stack into a table allocated beforehand.
+ * the stack into a table allocated beforehand. So does hw_blame_block, for where its thread was blocked; hw_blame_back, before it, runs in the
+ * hook of who got the GVL, and only counts.
  *
  * The tables of stacks and strings are changed with the GVL of the main Ractor; threads of others never get here. */
 #include "codes.h"

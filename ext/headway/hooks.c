@@ -4,8 +4,8 @@
  * calls nothing that allocates through Ruby, blocks, or looks at Ruby's notion of the current thread. Nor does it look at any object, the
  * thread itself among them, at READY, the one event without the GVL. Exceptions:
  *   STARTED  runs on the creating thread, with the GVL and without the scheduler lock: records are allocated there.
- *   RESUMED  runs on the thread itself, which may therefore read its Ractor's local storage and its interrupt flags, and trigger a
- *            job for itself.
+ *   RESUMED  runs on the thread itself, which may therefore read its Ractor's local storage and its interrupt flags, count the frames of
+ *            its stack (but for M:N threads), and trigger a job for itself.
  *
  * Threads of other Ractors have a GVL of their own and are left alone: they get no record. Where one got it all the same, it is dropped at
  * its first RESUMED. */
