@@ -128,7 +128,6 @@ struct hw_analysed_process {
     struct hw_since_work since_work;
     struct hw_at_work at_work;
     struct hw_queued queued;
-    bool booted;                      /* there was a request or a job */
     struct hw_number_map idle_caused, idle_at_boot; /* waiting thread -> how long it waited while nobody held the GVL */
     struct hw_lane gc_lane;
     uint64_t lane_origin_ns;          /* time 0 of its lanes: a whole number of units on the common clock */

@@ -52,8 +52,8 @@ hw_pass_end_boot(struct hw_pass *pass, const struct hw_analysed_thread *thread)
 {
     struct hw_analysis *analysis = pass->analysis;
     struct hw_analysed_process *process = pass->process;
-    if (process->booted) return;
-    process->booted = true;
+    if (pass->booted) return;
+    pass->booted = true;
     if (!saw_boot(pass, thread)) return;
     hw_pass_charge_all(pass);
     for (uint32_t i = 0; i < analysis->thread_count; i++) {

@@ -24,6 +24,7 @@ struct hw_pass {
     uint64_t gc_since_ns;
     uint64_t blamed_before_ns, samples_before; /* by the processes before this one */
     bool begun;                     /* there was an event */
+    bool booted;                    /* and a request or a job */
     bool failed;                    /* no memory */
 };
 

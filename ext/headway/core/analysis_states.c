@@ -279,7 +279,7 @@ hw_pass_finish(struct hw_pass *pass)
     struct hw_analysis *analysis = pass->analysis;
     for (uint32_t i = 0; i < analysis->thread_count; i++) {
         struct hw_analysed_thread *t = &analysis->threads[i];
-        if (t->process != analysis->process_count - 1 || t->exited) continue;
+        if (!hw_pass_has(pass, t) || t->exited) continue;
         account(pass, i);
         if (t->state == HW_READY) hw_pass_leaves_ready(pass, i);
         hw_pass_close_marks(pass, i);

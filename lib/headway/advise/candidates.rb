@@ -21,7 +21,7 @@ module Headway
       def initialize(workload, rate:, processes_most: nil, threads_most: nil, cores: nil)
         @workload = workload
         @current = Predict.recorded(workload).with(rate: rate)
-        one_thread = Predict::Server.of(workload.typical_process[:command].to_s)&.one_thread?
+        one_thread = Predict::Server.of(workload)&.one_thread?
         cores ||= workload.cores
         @processes = [*PROCESSES, @current.processes].uniq
         @processes.select! { |count| count <= [cores, @current.processes].max } unless one_thread

@@ -26,7 +26,7 @@ module Headway
       def initialize(workload, from, to, directory: ".")
         @workload = workload
         @command = Summary::Text.plain(workload.typical_process[:command])
-        server = Predict::Server.of(@command)
+        server = Predict::Server.of(workload)
         @line = CommandLine.new(@command, server)
         @server = server&.with(file: @line.file || server.file)
         @from = from

@@ -120,7 +120,7 @@ module Headway
       end
 
       def one_thread
-        server = Predict::Server.of(@workload.typical_process[:command].to_s)
+        server = Predict::Server.of(@workload)
         return unless server&.one_thread?
 
         "#{server.name} does one #{@workload.thing} at a time in each process, so that only numbers of processes are advised: threads take " \

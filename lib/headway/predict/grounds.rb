@@ -156,8 +156,8 @@ module Headway
       def server_unmarked?
         return false if @workload.marked?
 
-        command = @workload.typical_process[:command].to_s
-        @workload.kinds.any? { |kind| kind.name.match?(SERVER) } || command.match?(SERVER_PROGRAM) || Server.of(command)&.one_thread?
+        @workload.kinds.any? { |kind| kind.name.match?(SERVER) } || @workload.typical_process[:command].to_s.match?(SERVER_PROGRAM) ||
+          Server.of(@workload)&.one_thread?
       end
 
       def server_unmarked

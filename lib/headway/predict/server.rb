@@ -14,9 +14,12 @@ module Headway
     Server = Data.define(:name, :command, :file, :option, :threads, :processes, :words) do
       def initialize(name:, command:, file: nil, option: nil, threads: nil, processes: nil, words: {}) = super
 
-      # @param command [String] of a process
-      # @return [Server, nil]
-      def self.of(command) = self::ALL.find { |one| one.command.match?(command) }
+      # @param workload [Workload]
+      # @return [Server, nil] what its typical process is
+      def self.of(workload)
+        command = workload.typical_process[:command].to_s
+        self::ALL.find { |one| one.command.match?(command) }
+      end
 
       # @return [Boolean] whether a process does one thing at a time
       def one_thread? = threads.nil?

@@ -49,12 +49,11 @@ module Headway
       end
 
       def initialize(data, paths)
-        whole = data
-        @data = data = Boot.left_out(whole)
-        @booted = !data.equal?(whole)
+        @data = data = Boot.left_out(data)
         @totals = data[:totals]
         @loaded = @totals[:since_work]
         @threads = data[:threads]
+        @booted = @threads.any? { |thread| thread[:boot] }
         @work = data[:work]
         @labels = Labels.new(data)
         @behind = Behind.new(data)
